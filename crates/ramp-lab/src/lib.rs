@@ -1,0 +1,1 @@
+//! The experiments of the RAMP paper and beyond: generators, baselines, metrics and figures.

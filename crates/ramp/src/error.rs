@@ -1,0 +1,20 @@
+//! Everything that can go wrong, as a sentence that names the thing and the fix.
+
+/// What went wrong, in a sentence for the person who can mend it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A setting or a piece of input that cannot be used as it is.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl Error {
+    /// Whether the caller's input caused this (exit code 2), not the software or the machine (exit code 1).
+    pub fn is_user_mistake(&self) -> bool {
+        matches!(self, Error::Invalid(_))
+    }
+}
+
+/// The result of a fallible call of this library.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,6 @@
+//! RAMP uncovers the latent variables behind data whose dependencies form a tree.
+
+mod error;
+pub mod graph;
+
+pub use error::{Error, Result};
