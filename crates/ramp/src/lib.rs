@@ -2,5 +2,7 @@
 
 mod error;
 pub mod graph;
+pub mod kernel;
+pub mod network;
 
 pub use error::{Error, Result};

@@ -1,0 +1,9 @@
+//! Numerics without opinions: lanes and their mathematics, dense layers, convolution, the pairwise term.
+
+pub(crate) mod dense;
+pub(crate) mod lanes;
+pub(crate) mod pairwise;
+pub mod real;
+pub(crate) mod special;
+
+pub use lanes::{Isa, isa};

@@ -1,0 +1,136 @@
+//! Amortisers: the networks that turn observations and beliefs into messages, and the trait for a user's own.
+//!
+//! # Layout
+//! Networks work on blocks of rows (samples, or samples × tied messages). Activations are **feature-major**: feature `i`
+//! of row `r` lies at `i * rows + r`, so that a register holds one feature of many rows and small layers vectorise
+//! without packing. The number of rows is always a multiple of [`ROW_UNIT`]; rows added as padding carry zeros, and
+//! their output gradients are zero.
+
+use rand_chacha::ChaCha8Rng;
+
+/// Blocks of rows come in multiples of this: the widest register of `f32`.
+pub const ROW_UNIT: usize = 16;
+
+/// A learnable array of a network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name within the network, e.g. `0.weight`.
+    pub name: String,
+    /// Its shape; the last dimension is contiguous.
+    pub shape: Vec<usize>,
+}
+
+impl Parameter {
+    /// A parameter of the given name and shape.
+    pub fn new(name: impl Into<String>, shape: &[usize]) -> Self {
+        Parameter {
+            name: name.into(),
+            shape: shape.to_vec(),
+        }
+    }
+
+    /// How many numbers it holds.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A block of network inputs and where its numbers lie.
+///
+/// Beliefs come feature-major (`row_stride` 1); wide observations such as images come row by row (`feature_stride` 1).
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    /// The numbers.
+    pub data: &'a [f32],
+    /// Features per row.
+    pub features: usize,
+    /// Rows, a multiple of [`ROW_UNIT`].
+    pub rows: usize,
+    /// Distance between a row's features.
+    pub feature_stride: usize,
+    /// Distance between rows.
+    pub row_stride: usize,
+}
+
+impl<'a> Block<'a> {
+    /// A feature-major block.
+    pub fn feature_major(data: &'a [f32], features: usize, rows: usize) -> Self {
+        Block {
+            data,
+            features,
+            rows,
+            feature_stride: rows,
+            row_stride: 1,
+        }
+    }
+
+    /// A row-major block.
+    pub fn row_major(data: &'a [f32], features: usize, rows: usize) -> Self {
+        Block {
+            data,
+            features,
+            rows,
+            feature_stride: 1,
+            row_stride: features,
+        }
+    }
+
+    /// Feature `feature` of row `row`.
+    pub fn get(&self, feature: usize, row: usize) -> f32 {
+        self.data[feature * self.feature_stride + row * self.row_stride]
+    }
+}
+
+/// A differentiable function from a block of inputs to a block of raw outputs.
+///
+/// A network owns no numbers: its parameters live in one flat slice, in the order of [`Network::parameters`], so that the
+/// optimiser, checkpoints and threads need not know what a network is.
+pub trait Network: Send + Sync {
+    /// Features per input row.
+    fn inputs(&self) -> usize;
+
+    /// Features per output row.
+    fn outputs(&self) -> usize;
+
+    /// The learnable arrays, in the order in which the flat slice holds them.
+    fn parameters(&self) -> Vec<Parameter>;
+
+    /// Fills the flat slice with a random start.
+    fn initialize(&self, rng: &mut ChaCha8Rng, parameters: &mut [f32]);
+
+    /// How many numbers [`Network::forward`] leaves for [`Network::backward`] on a block of `rows`.
+    fn tape_len(&self, rows: usize) -> usize;
+
+    /// How many numbers of working space a call needs on a block of `rows`.
+    fn scratch_len(&self, rows: usize) -> usize;
+
+    /// Writes the raw outputs, feature-major, and what the backward pass needs. Old contents of `tape` and `scratch` are
+    /// arbitrary.
+    fn forward(
+        &self,
+        parameters: &[f32],
+        input: Block<'_>,
+        output: &mut [f32],
+        tape: &mut [f32],
+        scratch: &mut [f32],
+    );
+
+    /// From the gradient at the outputs, **adds** the gradient of the parameters to `grad_parameters` and writes the
+    /// gradient at the inputs, feature-major, where it is asked for.
+    #[allow(clippy::too_many_arguments)]
+    fn backward(
+        &self,
+        parameters: &[f32],
+        input: Block<'_>,
+        tape: &[f32],
+        grad_output: &[f32],
+        grad_input: Option<&mut [f32]>,
+        grad_parameters: &mut [f32],
+        scratch: &mut [f32],
+    );
+}
