@@ -1,6 +1,7 @@
 //! RAMP uncovers the latent variables behind data whose dependencies form a tree.
 
 mod error;
+pub mod family;
 pub mod graph;
 pub mod kernel;
 pub mod network;

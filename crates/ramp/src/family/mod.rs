@@ -1,0 +1,237 @@
+//! Beliefs: one file per exponential family, their registration, and what they have in common.
+//!
+//! # Adding a family
+//! 1. Write one file with a struct that derives `Clone, Debug, PartialEq, Eq` and implements [`Family`]. Every formula is written once over [`Real`]; the tests of this module then
+//!    run it in `f64` against quadrature and finite differences, and the kernels in `f32` lanes.
+//! 2. Add one line to the `families!` list below: a variant, the type, its name in model files and how a number in
+//!    parentheses (`beta(2)`) makes one.
+//!
+//! Nothing else changes: networks, messages, the free energy, training, inference and descriptions know only [`Belief`].
+
+mod beta;
+mod categorical;
+mod diagonal;
+mod dirichlet;
+mod gamma;
+mod gaussian;
+mod product;
+#[cfg(test)]
+mod tests;
+mod von_mises;
+
+pub use beta::Beta;
+pub use categorical::Categorical;
+pub use diagonal::DiagonalGaussian;
+pub use dirichlet::Dirichlet;
+pub use gamma::Gamma;
+pub use gaussian::Gaussian;
+pub use product::{Belief, View};
+pub use von_mises::VonMises;
+
+use crate::kernel::real::Real;
+
+/// `exp Φ(η)` in two pieces, `scale · exp(exponent)`, so that a kernel over pairs needs no logarithm where a family can
+/// avoid it.
+#[derive(Clone, Copy)]
+pub struct Weight<R> {
+    /// The part that may be large.
+    pub exponent: R,
+    /// The part of moderate size.
+    pub scale: R,
+}
+
+impl<R: Real> Weight<R> {
+    /// A weight whose logarithm is known.
+    #[inline(always)]
+    pub fn from_log(exponent: R) -> Self {
+        Weight {
+            exponent,
+            scale: R::one(),
+        }
+    }
+
+    /// `Φ`.
+    #[inline(always)]
+    pub fn ln(self) -> R {
+        self.exponent + self.scale.ln()
+    }
+}
+
+/// A belief in words: one entry per coordinate of the latent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Description {
+    /// What each coordinate is called in tables: empty for the only one, `1`, `2`, … else.
+    pub names: Vec<String>,
+    /// Posterior mean; probabilities of a categorical; the mean direction, in radians, of a circle.
+    pub mean: Vec<f64>,
+    /// Standard deviation; `√(−2 ln R)`, its analogue on a circle.
+    pub sd: Vec<f64>,
+    /// Differential entropy (entropy of a categorical), in nats.
+    pub entropy: f64,
+}
+
+impl Description {
+    fn new(mean: Vec<f64>, sd: Vec<f64>, entropy: f64) -> Self {
+        let names = match mean.len() {
+            1 => vec![String::new()],
+            n => (1..=n).map(|i| i.to_string()).collect(),
+        };
+        Description {
+            names,
+            mean,
+            sd,
+            entropy,
+        }
+    }
+}
+
+/// An exponential family with natural parameters `η` and log-normaliser `Φ(η)`.
+///
+/// Messages are ratios of beliefs: [`Family::constrain`] must map raw network output to a set that is closed under
+/// addition and keeps `prior + any sum of messages` valid (MATH: a message whose subtree is missing is simply left out).
+pub trait Family: Clone + Send + Sync {
+    /// The family's one setting.
+    fn size(&self) -> Size;
+
+    /// How many natural parameters a belief has.
+    fn dim(&self) -> usize;
+
+    /// How many numbers the [`View::Moments`] reading of a belief has.
+    fn moments_dim(&self) -> usize;
+
+    /// The natural parameters of the default prior.
+    fn prior(&self) -> Vec<f64>;
+
+    /// What is wrong with these natural parameters, if anything: the half of a sentence after the family's name.
+    fn check(&self, eta: &[f64]) -> Result<(), String>;
+
+    /// `exp Φ(η)`.
+    fn weight<R: Real>(&self, eta: &[R]) -> Weight<R>;
+
+    /// `exp Φ(η)` and the mean parameters `μ = ∇Φ(η)`.
+    fn weight_and_mean<R: Real>(&self, eta: &[R], mean: &mut [R]) -> Weight<R>;
+
+    /// A valid message from `dim` raw network outputs.
+    fn constrain<R: Real>(&self, raw: &[R], message: &mut [R]);
+
+    /// The gradient at the raw outputs from the gradient at the message.
+    fn constrain_backward<R: Real>(&self, raw: &[R], grad_message: &[R], grad_raw: &mut [R]);
+
+    /// A well-scaled, invertible reading of a belief for network inputs.
+    fn moments<R: Real>(&self, eta: &[R], moments: &mut [R]);
+
+    /// The gradient at the natural parameters from the gradient at the reading.
+    fn moments_backward<R: Real>(&self, eta: &[R], grad_moments: &[R], grad_eta: &mut [R]);
+
+    /// The belief in words.
+    fn describe(&self, eta: &[f64]) -> Description;
+
+    /// The log-normaliser `Φ(η)`.
+    #[inline(always)]
+    fn log_normalizer<R: Real>(&self, eta: &[R]) -> R {
+        self.weight(eta).ln()
+    }
+}
+
+macro_rules! families {
+    ($($variant:ident($type:ty) = $name:literal from $make:expr;)*) => {
+        /// Any of the registered families.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum AnyFamily {
+            $(
+                #[doc = concat!("`", $name, "`")]
+                $variant($type),
+            )*
+        }
+
+        /// The names of the registered families, as model files write them.
+        pub const NAMES: &[&str] = &[$($name),*];
+
+        impl AnyFamily {
+            /// The name in model files.
+            pub fn name(&self) -> &'static str {
+                match self { $(AnyFamily::$variant(_) => $name,)* }
+            }
+
+            /// A family by its name and the number in parentheses, if there is one.
+            pub(crate) fn by_name(name: &str, size: Option<usize>) -> Option<Self> {
+                match name {
+                    $($name => Some(AnyFamily::$variant($make(size))),)*
+                    _ => None,
+                }
+            }
+        }
+
+        $(
+            impl From<$type> for AnyFamily {
+                fn from(family: $type) -> Self {
+                    AnyFamily::$variant(family)
+                }
+            }
+        )*
+
+        /// Evaluates an expression with the concrete family bound to a name.
+        macro_rules! with_family {
+            ($any:expr, $f:ident => $body:expr) => {
+                match $any { $($crate::family::AnyFamily::$variant($f) => $body,)* }
+            };
+        }
+        pub(crate) use with_family;
+    };
+}
+
+families! {
+    Gaussian(Gaussian) = "gaussian" from |n: Option<usize>| Gaussian { dim: n.unwrap_or(1) };
+    Diagonal(DiagonalGaussian) = "diagonal_gaussian" from |n: Option<usize>| DiagonalGaussian { dim: n.unwrap_or(1) };
+    Beta(Beta) = "beta" from |n: Option<usize>| Beta { dim: n.unwrap_or(1) };
+    Gamma(Gamma) = "gamma" from |n: Option<usize>| Gamma { dim: n.unwrap_or(1) };
+    Categorical(Categorical) = "categorical" from |n: Option<usize>| Categorical { levels: n.unwrap_or(2) };
+    Dirichlet(Dirichlet) = "dirichlet" from |n: Option<usize>| Dirichlet { levels: n.unwrap_or(3) };
+    VonMises(VonMises) = "von_mises" from |n: Option<usize>| VonMises { dim: n.unwrap_or(1) };
+}
+
+/// The one setting of a family: how large it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// What model files call it.
+    pub setting: &'static str,
+    /// Its value.
+    pub value: usize,
+    /// The least that makes a belief.
+    pub least: usize,
+}
+
+/// `ln(1 + eˣ)`, without overflow.
+#[inline(always)]
+fn softplus<R: Real>(x: R) -> R {
+    x.max(R::zero()) + ((-x.abs()).exp() + R::one()).ln()
+}
+
+/// The slope of [`softplus`].
+#[inline(always)]
+fn sigmoid<R: Real>(x: R) -> R {
+    R::one() / (R::one() + (-x).exp())
+}
+
+/// The message map of families whose natural parameters are all non-negative.
+#[inline(always)]
+fn constrain_positive<R: Real>(raw: &[R], message: &mut [R]) {
+    for (m, &x) in message.iter_mut().zip(raw) {
+        *m = softplus(x);
+    }
+}
+
+#[inline(always)]
+fn constrain_positive_backward<R: Real>(raw: &[R], grad_message: &[R], grad_raw: &mut [R]) {
+    for i in 0..raw.len() {
+        grad_raw[i] = grad_message[i] * sigmoid(raw[i]);
+    }
+}
+
+/// The check of families whose natural parameters are all positive.
+fn check_positive(eta: &[f64]) -> Result<(), String> {
+    match eta.iter().find(|x| !(x.is_finite() && **x > 0.0)) {
+        Some(x) => Err(format!("needs positive parameters, not {x}")),
+        None => Ok(()),
+    }
+}

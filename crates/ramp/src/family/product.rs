@@ -1,0 +1,327 @@
+//! A belief about one latent: a product of one or more families, side by side.
+
+use super::{AnyFamily, Description, Family, NAMES, Weight, with_family};
+use crate::kernel::real::Real;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// What a network sees of a belief.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum View {
+    /// The sum of the incoming messages' natural parameters, as in the paper.
+    Natural,
+    /// A well-scaled reading of prior × messages (for a Gaussian: mean, correlations, log-precisions).
+    #[default]
+    Moments,
+}
+
+/// The family of a latent: a product of independent parts, usually one.
+///
+/// Written and read as text: `gaussian(2)`, `beta`, `von_mises x gaussian`.
+///
+/// ```
+/// use ramp::family::Belief;
+/// let phase_space: Belief = "von_mises x gaussian(1)".parse()?;
+/// assert_eq!(phase_space.dim(), 4);
+/// let said = phase_space.describe(&[0.0, 50.0, 1.0, 4.0]);
+/// assert!((said.mean[0] - std::f64::consts::FRAC_PI_2).abs() < 1e-6);
+/// assert!((said.mean[1] - 0.25).abs() < 1e-6);
+/// # Ok::<(), ramp::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Belief {
+    parts: Vec<AnyFamily>,
+}
+
+impl Belief {
+    /// A product of families.
+    pub fn product(parts: Vec<AnyFamily>) -> Result<Self> {
+        if parts.is_empty() {
+            return Err(Error::Invalid("a latent needs at least one family".into()));
+        }
+        for part in &parts {
+            let size = with_family!(part, f => f.size());
+            if size.value < size.least || size.value > 4096 {
+                return Err(Error::Invalid(format!(
+                    "family {} needs {} between {} and 4096, not {}",
+                    part.name(),
+                    size.setting,
+                    size.least,
+                    size.value
+                )));
+            }
+        }
+        Ok(Belief { parts })
+    }
+
+    /// The parts, in order.
+    pub fn parts(&self) -> &[AnyFamily] {
+        &self.parts
+    }
+
+    /// How many natural parameters.
+    pub fn dim(&self) -> usize {
+        self.parts
+            .iter()
+            .map(|p| with_family!(p, f => f.dim()))
+            .sum()
+    }
+
+    /// How many numbers a network sees of it.
+    pub fn view_dim(&self, view: View) -> usize {
+        match view {
+            View::Natural => self.dim(),
+            View::Moments => self
+                .parts
+                .iter()
+                .map(|p| with_family!(p, f => f.moments_dim()))
+                .sum(),
+        }
+    }
+
+    /// The natural parameters of the default prior.
+    pub fn prior(&self) -> Vec<f64> {
+        self.parts
+            .iter()
+            .flat_map(|p| with_family!(p, f => f.prior()))
+            .collect()
+    }
+
+    /// Checks that natural parameters make a belief of this family.
+    pub fn check(&self, eta: &[f64]) -> Result<()> {
+        if eta.len() != self.dim() {
+            return Err(Error::Invalid(format!(
+                "{self} has {} natural parameters, not {}",
+                self.dim(),
+                eta.len()
+            )));
+        }
+        let mut rest = eta;
+        for part in &self.parts {
+            let (own, others) = rest.split_at(with_family!(part, f => f.dim()));
+            with_family!(part, f => f.check(own)).map_err(|why| {
+                Error::Invalid(format!("a belief of family {} {why}", part.name()))
+            })?;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    /// The log-normaliser `Φ(η)`.
+    #[inline(always)]
+    pub fn log_normalizer<R: Real>(&self, eta: &[R]) -> R {
+        let mut sum = R::zero();
+        let mut at = 0;
+        for part in &self.parts {
+            with_family!(part, f => {
+                sum = sum + f.log_normalizer(&eta[at..at + f.dim()]);
+                at += f.dim();
+            });
+        }
+        sum
+    }
+
+    /// The log-normaliser and the mean parameters `μ = ∇Φ(η)`.
+    #[inline(always)]
+    pub fn mean<R: Real>(&self, eta: &[R], mean: &mut [R]) -> R {
+        let mut sum = R::zero();
+        let mut at = 0;
+        for part in &self.parts {
+            with_family!(part, f => {
+                let span = at..at + f.dim();
+                let weight: Weight<R> = f.weight_and_mean(&eta[span.clone()], &mut mean[span]);
+                sum = sum + weight.ln();
+                at += f.dim();
+            });
+        }
+        sum
+    }
+
+    /// A valid message from raw network outputs.
+    #[inline(always)]
+    pub fn constrain<R: Real>(&self, raw: &[R], message: &mut [R]) {
+        let mut at = 0;
+        for part in &self.parts {
+            with_family!(part, f => {
+                let span = at..at + f.dim();
+                f.constrain(&raw[span.clone()], &mut message[span]);
+                at += f.dim();
+            });
+        }
+    }
+
+    /// The gradient at the raw outputs from the gradient at the message.
+    #[inline(always)]
+    pub fn constrain_backward<R: Real>(&self, raw: &[R], grad_message: &[R], grad_raw: &mut [R]) {
+        let mut at = 0;
+        for part in &self.parts {
+            with_family!(part, f => {
+                let span = at..at + f.dim();
+                f.constrain_backward(&raw[span.clone()], &grad_message[span.clone()], &mut grad_raw[span]);
+                at += f.dim();
+            });
+        }
+    }
+
+    /// What a network sees: the sum of messages itself, or the moments of prior × messages.
+    #[inline(always)]
+    pub fn view<R: Real>(
+        &self,
+        view: View,
+        prior: &[R],
+        sum: &[R],
+        belief: &mut [R],
+        seen: &mut [R],
+    ) {
+        if view == View::Natural {
+            seen.copy_from_slice(sum);
+            return;
+        }
+        for i in 0..sum.len() {
+            belief[i] = prior[i] + sum[i];
+        }
+        let (mut at, mut to) = (0, 0);
+        for part in &self.parts {
+            with_family!(part, f => {
+                f.moments(&belief[at..at + f.dim()], &mut seen[to..to + f.moments_dim()]);
+                at += f.dim();
+                to += f.moments_dim();
+            });
+        }
+    }
+
+    /// The gradient at the sum of messages from the gradient at what was seen.
+    #[inline(always)]
+    pub fn view_backward<R: Real>(
+        &self,
+        view: View,
+        prior: &[R],
+        sum: &[R],
+        belief: &mut [R],
+        grad_seen: &[R],
+        grad_sum: &mut [R],
+    ) {
+        if view == View::Natural {
+            grad_sum.copy_from_slice(grad_seen);
+            return;
+        }
+        for i in 0..sum.len() {
+            belief[i] = prior[i] + sum[i];
+        }
+        let (mut at, mut to) = (0, 0);
+        for part in &self.parts {
+            with_family!(part, f => {
+                let span = at..at + f.dim();
+                let seen = &grad_seen[to..to + f.moments_dim()];
+                f.moments_backward(&belief[span.clone()], seen, &mut grad_sum[span]);
+                at += f.dim();
+                to += f.moments_dim();
+            });
+        }
+    }
+
+    /// The belief in words.
+    pub fn describe(&self, eta: &[f64]) -> Description {
+        let (mut mean, mut sd, mut entropy) = (Vec::new(), Vec::new(), 0.0);
+        let mut at = 0;
+        for part in &self.parts {
+            let said = with_family!(part, f => {
+                let said = f.describe(&eta[at..at + f.dim()]);
+                at += f.dim();
+                said
+            });
+            mean.extend(said.mean);
+            sd.extend(said.sd);
+            entropy += said.entropy;
+        }
+        Description::new(mean, sd, entropy)
+    }
+
+    /// The divergence `KL(a ‖ b) = (η_a − η_b)·μ_a − Φ_a + Φ_b`, in nats.
+    pub fn kl(&self, a: &[f64], b: &[f64]) -> f64 {
+        let mut mean = vec![0.0; a.len()];
+        let phi = self.mean(a, &mut mean);
+        let along: f64 = a
+            .iter()
+            .zip(b)
+            .zip(&mean)
+            .map(|((a, b), m)| (a - b) * m)
+            .sum();
+        along - phi + self.log_normalizer(b)
+    }
+}
+
+impl<F: Into<AnyFamily>> From<F> for Belief {
+    fn from(family: F) -> Self {
+        Belief {
+            parts: vec![family.into()],
+        }
+    }
+}
+
+impl fmt::Display for Belief {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, part) in self.parts.iter().enumerate() {
+            let size = with_family!(part, f => f.size());
+            write!(
+                out,
+                "{}{}({})",
+                if i > 0 { " x " } else { "" },
+                part.name(),
+                size.value
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Belief {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let parts = text
+            .split([' ', '\t', '*', '×'])
+            .filter(|word| !word.is_empty() && *word != "x");
+        Belief::product(parts.map(parse_part).collect::<Result<_>>()?)
+    }
+}
+
+fn parse_part(word: &str) -> Result<AnyFamily> {
+    let (name, size) = match word.split_once('(') {
+        None => (word, None),
+        Some((name, rest)) => {
+            let size = rest
+                .strip_suffix(')')
+                .and_then(|n| n.parse().ok())
+                .ok_or_else(|| {
+                    Error::Invalid(format!(
+                        "family `{word}` should be written like `gaussian(2)`, with a whole number"
+                    ))
+                })?;
+            (name, Some(size))
+        }
+    };
+    AnyFamily::by_name(name, size).ok_or_else(|| {
+        Error::Invalid(format!(
+            "unknown family `{name}`; known are {}",
+            NAMES.join(", ")
+        ))
+    })
+}
+
+impl TryFrom<String> for Belief {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Belief> for String {
+    fn from(belief: Belief) -> String {
+        belief.to_string()
+    }
+}
