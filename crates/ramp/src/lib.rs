@@ -5,5 +5,6 @@ pub mod family;
 pub mod graph;
 pub mod kernel;
 pub mod network;
+pub mod objective;
 
 pub use error::{Error, Result};
