@@ -1,1 +1,22 @@
-//! Who depends on whom.
+//! Who depends on whom: the factor tree, its messages, and what can be read off its shape alone.
+//!
+//! A [`FactorTree`] that exists is connected and acyclic, has its observations on leaves, and every latent in it is
+//! reached by observations from at least two sides. Families, shapes and networks belong to the model.
+
+mod builder;
+mod check;
+mod draft;
+mod error;
+mod id;
+mod lookup;
+mod message;
+mod newick;
+mod rooted;
+mod shapes;
+mod tree;
+
+pub use builder::FactorTreeBuilder;
+pub use error::GraphError;
+pub use id::{FactorId, MessageId, VariableId};
+pub use shapes::MAX_VARIABLES;
+pub use tree::{FactorTree, Kind};
