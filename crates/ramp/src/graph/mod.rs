@@ -14,9 +14,11 @@ mod newick;
 mod rooted;
 mod shapes;
 mod tree;
+mod tying;
 
 pub use builder::FactorTreeBuilder;
 pub use error::GraphError;
 pub use id::{FactorId, MessageId, VariableId};
 pub use shapes::MAX_VARIABLES;
 pub use tree::{FactorTree, Kind};
+pub use tying::{NetworkAssignment, Tying};
