@@ -2,6 +2,18 @@
 //!
 //! A [`FactorTree`] that exists is connected and acyclic, has its observations on leaves, and every latent in it is
 //! reached by observations from at least two sides. Families, shapes and networks belong to the model.
+//!
+//! ```
+//! use ramp::graph::{FactorTree, Schedule, Tying};
+//!
+//! let tree = FactorTree::from_newick("((x1,x2),(x3,x4));")?;
+//! let networks = Tying::Role.assign(&tree);
+//! assert_eq!(networks.keys, ["inward", "outward", "observation"]);
+//!
+//! let schedule = Schedule::plan(&tree, &networks.of_message);
+//! assert_eq!(schedule.levels(), 3);
+//! # Ok::<(), ramp::graph::GraphError>(())
+//! ```
 
 mod builder;
 mod check;
@@ -12,6 +24,7 @@ mod lookup;
 mod message;
 mod newick;
 mod rooted;
+mod schedule;
 mod shapes;
 mod tree;
 mod tying;
@@ -19,6 +32,7 @@ mod tying;
 pub use builder::FactorTreeBuilder;
 pub use error::GraphError;
 pub use id::{FactorId, MessageId, VariableId};
+pub use schedule::{Schedule, Stage};
 pub use shapes::MAX_VARIABLES;
 pub use tree::{FactorTree, Kind};
 pub use tying::{NetworkAssignment, Tying};
