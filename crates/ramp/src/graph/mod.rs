@@ -18,6 +18,7 @@
 mod builder;
 mod check;
 mod draft;
+mod drawing;
 mod error;
 mod id;
 mod lookup;
