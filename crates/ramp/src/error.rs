@@ -7,12 +7,15 @@ pub enum Error {
     /// A setting or a piece of input that cannot be used as it is.
     #[error("{0}")]
     Invalid(String),
+    /// Variables and factors that do not make a tree.
+    #[error(transparent)]
+    Graph(#[from] crate::graph::GraphError),
 }
 
 impl Error {
     /// Whether the caller's input caused this (exit code 2), not the software or the machine (exit code 1).
     pub fn is_user_mistake(&self) -> bool {
-        matches!(self, Error::Invalid(_))
+        matches!(self, Error::Invalid(_) | Error::Graph(_))
     }
 }
 

@@ -1,1 +1,41 @@
-//! Who depends on whom.
+//! Who depends on whom: the factor tree, its messages, and what can be read off its shape alone.
+//!
+//! A [`FactorTree`] that exists is connected and acyclic, has its observations on leaves, and every latent in it is
+//! reached by observations from at least two sides. Families, shapes and networks belong to the model.
+//!
+//! ```
+//! use ramp::graph::{FactorTree, Schedule, Tying};
+//!
+//! let tree = FactorTree::from_newick("((x1,x2),(x3,x4));")?;
+//! let networks = Tying::Role.assign(&tree);
+//! assert_eq!(networks.keys, ["inward", "outward", "observation"]);
+//!
+//! let schedule = Schedule::plan(&tree, &networks.of_message);
+//! assert_eq!(schedule.levels(), 3);
+//! # Ok::<(), ramp::graph::GraphError>(())
+//! ```
+
+mod builder;
+mod check;
+mod draft;
+mod drawing;
+mod error;
+mod id;
+mod lookup;
+mod message;
+mod newick;
+mod partition;
+mod rooted;
+mod schedule;
+mod shapes;
+mod tree;
+mod tying;
+
+pub use builder::FactorTreeBuilder;
+pub use error::GraphError;
+pub use id::{FactorId, MessageId, VariableId};
+pub use partition::WeakPair;
+pub use schedule::{Schedule, Stage};
+pub use shapes::MAX_VARIABLES;
+pub use tree::{FactorTree, Kind};
+pub use tying::{NetworkAssignment, Tying};

@@ -1,0 +1,168 @@
+//! Trees from lists of edges or factors, and the ready-made shapes: chain, star, balanced tree.
+
+use super::draft::Draft;
+use super::{FactorTree, GraphError, Kind, lookup};
+
+/// The most variables that a ready-made shape may have: a slip in its size must not fill the memory.
+pub const MAX_VARIABLES: usize = 1 << 22;
+
+impl FactorTree {
+    /// The pairwise tree of these edges: nodes with one edge are observations, all others latents, in order of
+    /// first appearance.
+    ///
+    /// ```
+    /// use ramp::graph::FactorTree;
+    ///
+    /// let tree = FactorTree::from_edges(&[("z", "x1"), ("z", "x2"), ("z", "x3")])?;
+    /// assert_eq!(tree.latents().len(), 1);
+    /// assert_eq!(tree, FactorTree::star(3)?);
+    /// # Ok::<(), ramp::graph::GraphError>(())
+    /// ```
+    pub fn from_edges<A: AsRef<str>, B: AsRef<str>>(edges: &[(A, B)]) -> Result<Self, GraphError> {
+        let (mut draft, _) = Draft::from_names(edges.iter().map(|(a, b)| [a.as_ref(), b.as_ref()]));
+        draft.observe_leaves();
+        draft.finish()
+    }
+
+    /// The tree of these factors of two or more variables, in order of first appearance. Without a list of
+    /// observed variables, those in a single factor are observed.
+    ///
+    /// ```
+    /// use ramp::graph::FactorTree;
+    ///
+    /// let factors = [vec!["a", "b", "x1"], vec!["a", "x2"], vec!["b", "x3"]];
+    /// let tree = FactorTree::from_factors(&factors, None)?;
+    /// let into_a: Vec<String> =
+    ///     tree.messages_into(tree.find("a")?).map(|message| tree.message_name(message)).collect();
+    /// assert_eq!(into_a, ["(b,x1)>a", "x2>a"]);
+    /// # Ok::<(), ramp::graph::GraphError>(())
+    /// ```
+    pub fn from_factors<S: AsRef<str>>(
+        factors: &[Vec<S>],
+        observed: Option<&[S]>,
+    ) -> Result<Self, GraphError> {
+        let (mut draft, known) = Draft::from_names(
+            factors
+                .iter()
+                .map(|factor| factor.iter().map(|name| name.as_ref())),
+        );
+        match observed {
+            None => draft.observe_leaves(),
+            Some(observed) => {
+                for name in observed {
+                    let name = name.as_ref();
+                    let variable = known.get(name).ok_or_else(|| {
+                        lookup::unknown(name, draft.names.iter().map(String::as_str))
+                    })?;
+                    draft.kinds[*variable] = Kind::Observed;
+                }
+            }
+        }
+        draft.finish()
+    }
+
+    /// A hidden chain of `length` steps: latents `z1`, `z2`, … one after the other, each with its observation
+    /// `x1`, `x2`, …
+    ///
+    /// ```
+    /// use ramp::graph::FactorTree;
+    ///
+    /// let tree = FactorTree::chain(100)?;
+    /// assert_eq!((tree.latents().len(), tree.observations().len(), tree.factor_count()), (100, 100, 199));
+    /// # Ok::<(), ramp::graph::GraphError>(())
+    /// ```
+    pub fn chain(length: usize) -> Result<Self, GraphError> {
+        let shape = || format!("a chain of length {length}");
+        if length < 2 {
+            return Err(GraphError::TooSmall {
+                shape: shape(),
+                least: "two steps are the least",
+            });
+        }
+        if length > MAX_VARIABLES / 2 {
+            return Err(GraphError::TooLarge { shape: shape() });
+        }
+        let mut draft = Draft::new();
+        for step in 1..=length {
+            draft.variable(format!("z{step}"), Kind::Latent);
+        }
+        for step in 1..=length {
+            let observation = draft.variable(format!("x{step}"), Kind::Observed);
+            draft.factor(&[step - 1, observation]);
+        }
+        for step in 1..length {
+            draft.factor(&[step - 1, step]);
+        }
+        draft.finish()
+    }
+
+    /// One latent `z` with `count` observations `x1`, `x2`, …
+    ///
+    /// ```
+    /// use ramp::graph::FactorTree;
+    ///
+    /// assert_eq!(FactorTree::star(3)?.to_newick()?, "(x1,x2,x3)z;");
+    /// # Ok::<(), ramp::graph::GraphError>(())
+    /// ```
+    pub fn star(count: usize) -> Result<Self, GraphError> {
+        let shape = || format!("a star with {count} observations");
+        if count < 2 {
+            return Err(GraphError::TooSmall {
+                shape: shape(),
+                least: "two observations are the least",
+            });
+        }
+        if count >= MAX_VARIABLES {
+            return Err(GraphError::TooLarge { shape: shape() });
+        }
+        let mut draft = Draft::new();
+        let latent = draft.variable("z", Kind::Latent);
+        for number in 1..=count {
+            let observation = draft.variable(format!("x{number}"), Kind::Observed);
+            draft.factor(&[latent, observation]);
+        }
+        draft.finish()
+    }
+
+    /// The complete tree of `depth` levels, root and leaves included, with `arity` children everywhere: latents
+    /// `z1`, `z2`, … level by level from the root, observations `x1`, `x2`, … from left to right.
+    ///
+    /// ```
+    /// use ramp::graph::FactorTree;
+    ///
+    /// // The tree of the paper's first experiments.
+    /// let tree = FactorTree::balanced(4, 2)?;
+    /// assert_eq!((tree.latents().len(), tree.observations().len()), (7, 8));
+    /// # Ok::<(), ramp::graph::GraphError>(())
+    /// ```
+    pub fn balanced(depth: usize, arity: usize) -> Result<Self, GraphError> {
+        let shape = || format!("a balanced tree of depth {depth} and arity {arity}");
+        if depth < 2 || arity < 2 {
+            return Err(GraphError::TooSmall {
+                shape: shape(),
+                least: "depth 2 and arity 2 are the least",
+            });
+        }
+        let mut latents = 0_usize;
+        let mut level = 1_usize;
+        for _ in 1..depth {
+            latents += level;
+            level = level.saturating_mul(arity);
+            if level > MAX_VARIABLES - latents {
+                return Err(GraphError::TooLarge { shape: shape() });
+            }
+        }
+        let mut draft = Draft::new();
+        for number in 1..=latents {
+            draft.variable(format!("z{number}"), Kind::Latent);
+        }
+        for number in 1..=level {
+            draft.variable(format!("x{number}"), Kind::Observed);
+        }
+        // In level order the children of node p are the `arity` nodes from p·arity + 1 on.
+        for child in 1..latents + level {
+            draft.factor(&[(child - 1) / arity, child]);
+        }
+        draft.finish()
+    }
+}

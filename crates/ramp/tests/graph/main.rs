@@ -1,0 +1,6 @@
+//! What the graph module promises, seen from outside.
+
+mod errors;
+mod large;
+mod properties;
+mod reading;
