@@ -21,7 +21,9 @@ pub trait Real:
     type Element: Element;
     /// How many numbers one value holds.
     const LANES: usize;
-    /// How many terms of Stirling's series reach full precision from 8 on.
+    /// From where on Stirling's series is used. Low is accurate in few digits, high in many.
+    const STIRLING_FROM: u32;
+    /// How many of its terms reach full precision there.
     const STIRLING_TERMS: usize;
 
     /// The same number in every lane.
@@ -107,6 +109,7 @@ impl Element for f64 {
 impl Real for f64 {
     type Element = f64;
     const LANES: usize = 1;
+    const STIRLING_FROM: u32 = 8;
     const STIRLING_TERMS: usize = 7;
 
     fn splat(x: f64) -> Self {

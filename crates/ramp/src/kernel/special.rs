@@ -5,11 +5,11 @@ use super::real::Real;
 /// `lnΓ(x)` split so that sums of it can cancel before they round: with `z = shifted`,
 /// `lnΓ(x) = (z − ½) ln z − z + ½ ln 2π + tail`.
 pub(crate) struct LogGamma<R> {
-    /// `x`, or `x + 8` where `x < 8`.
+    /// `x`, or `x + b` where `x < b`, with the border `b` of Stirling's series.
     pub shifted: R,
-    /// 8 where `x < 8`, else 0.
+    /// `b` where `x < b`, else 0.
     pub shift: R,
-    /// Stirling's correction minus the logarithm of the eight shifted-out factors.
+    /// Stirling's correction minus the logarithm of the shifted-out factors.
     pub tail: R,
 }
 
@@ -30,8 +30,8 @@ pub(crate) const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_7;
 /// The pieces of `lnΓ(x)` for `x > 0`.
 #[inline(always)]
 pub(crate) fn log_gamma<R: Real>(x: R) -> LogGamma<R> {
-    let eight = R::splat(8.0);
-    let shifted = x.select_lt(eight, x + eight, x);
+    let border = R::splat(f64::from(R::STIRLING_FROM));
+    let shifted = x.select_lt(border, x + border, x);
     let inverse = R::one() / shifted;
     let squared = inverse * inverse;
     let mut series = R::zero();
@@ -39,23 +39,23 @@ pub(crate) fn log_gamma<R: Real>(x: R) -> LogGamma<R> {
         series = series.mul_add(squared, R::splat(c));
     }
     // Bounded so that the unused product of a large argument cannot overflow.
-    let small = x.min(eight);
+    let small = x.min(border);
     let mut product = small;
-    for i in 1..8 {
+    for i in 1..R::STIRLING_FROM {
         product = product * (small + R::splat(f64::from(i)));
     }
     LogGamma {
         shifted,
-        shift: x.select_lt(eight, eight, R::zero()),
-        tail: series * inverse - x.select_lt(eight, product.ln(), R::zero()),
+        shift: x.select_lt(border, border, R::zero()),
+        tail: series * inverse - x.select_lt(border, product.ln(), R::zero()),
     }
 }
 
 /// The digamma function `ψ(x) = d lnΓ(x) / dx` for `x > 0`.
 #[inline(always)]
 pub(crate) fn digamma<R: Real>(x: R) -> R {
-    let eight = R::splat(8.0);
-    let z = x.select_lt(eight, x + eight, x);
+    let border = R::splat(f64::from(R::STIRLING_FROM));
+    let z = x.select_lt(border, x + border, x);
     let inverse = R::one() / z;
     let squared = inverse * inverse;
     let mut series = R::zero();
@@ -64,10 +64,11 @@ pub(crate) fn digamma<R: Real>(x: R) -> R {
         series = series.mul_add(squared, R::splat(-c * (2 * i + 1) as f64));
     }
     let mut shifted_out = R::zero();
-    for i in 0..8 {
+    for i in 0..R::STIRLING_FROM {
         shifted_out = shifted_out + R::one() / (x + R::splat(f64::from(i)));
     }
-    z.ln() - R::splat(0.5) * inverse + series * squared - x.select_lt(eight, shifted_out, R::zero())
+    z.ln() - R::splat(0.5) * inverse + series * squared
+        - x.select_lt(border, shifted_out, R::zero())
 }
 
 /// `I0(x)` as exponent and scale, and `I1(x)/(x I0(x))`: the power series below 30, the asymptotic series above; to 1e-15.
