@@ -34,14 +34,20 @@ fn dim_of(len: usize) -> usize {
     }
 }
 
-/// Lends working space for `n` numbers: on the stack for the dimensions that occur in hot loops.
-#[inline(always)]
-fn with_space<R: Real, T>(n: usize, work: impl FnOnce(&mut [R]) -> T) -> T {
-    if n <= 27 {
-        work(&mut [R::zero(); 27][..n])
-    } else {
-        work(&mut vec![R::zero(); n])
-    }
+/// Working space for `n` numbers: on the stack for the dimensions that occur in hot loops. A macro, because a closure would
+/// not be compiled for the lanes' instruction set.
+macro_rules! space {
+    ($name:ident, $n:expr) => {
+        let n = $n;
+        let mut stack = [R::zero(); 27];
+        let mut heap;
+        let $name: &mut [R] = if n <= 27 {
+            &mut stack[..n]
+        } else {
+            heap = vec![R::zero(); n];
+            &mut heap
+        };
+    };
 }
 
 /// The Cholesky factor of a packed precision, with the reciprocals of its diagonal in place of the diagonal.
@@ -148,45 +154,42 @@ impl Family for Gaussian {
     #[inline(always)]
     fn weight<R: Real>(&self, eta: &[R]) -> Weight<R> {
         let d = dim_of(eta.len());
-        with_space(eta.len(), |space| {
-            let (y, l) = space.split_at_mut(d);
-            cholesky(d, &eta[d..], l);
-            forward_solve(d, l, eta, y);
-            weight_of(d, l, y)
-        })
+        space!(space, eta.len());
+        let (y, l) = space.split_at_mut(d);
+        cholesky(d, &eta[d..], l);
+        forward_solve(d, l, eta, y);
+        weight_of(d, l, y)
     }
 
     #[inline(always)]
     fn weight_and_mean<R: Real>(&self, eta: &[R], mean: &mut [R]) -> Weight<R> {
         let d = dim_of(eta.len());
-        with_space(eta.len(), |space| {
-            let (_, l) = space.split_at_mut(d);
-            cholesky(d, &eta[d..], l);
-            let (x, covariance) = mean.split_at_mut(d);
-            forward_solve(d, l, eta, x);
-            let weight = weight_of(d, l, x);
-            backward_solve(d, l, x);
-            // L⁻¹ in place of L, then P⁻¹ = L⁻ᵀ L⁻¹.
-            for i in 0..d {
-                for j in 0..i {
-                    let mut sum = R::zero();
-                    for k in j..i {
-                        sum = sum - l[at(i, k)] * l[at(k, j)];
-                    }
-                    l[at(i, j)] = sum * l[at(i, i)];
+        space!(l, eta.len() - d);
+        cholesky(d, &eta[d..], l);
+        let (x, covariance) = mean.split_at_mut(d);
+        forward_solve(d, l, eta, x);
+        let weight = weight_of(d, l, x);
+        backward_solve(d, l, x);
+        // L⁻¹ in place of L, then P⁻¹ = L⁻ᵀ L⁻¹.
+        for i in 0..d {
+            for j in 0..i {
+                let mut sum = R::zero();
+                for k in j..i {
+                    sum = sum - l[at(i, k)] * l[at(k, j)];
                 }
+                l[at(i, j)] = sum * l[at(i, i)];
             }
-            for i in 0..d {
-                for j in 0..=i {
-                    let mut sum = x[i] * x[j];
-                    for k in i..d {
-                        sum = l[at(k, i)].mul_add(l[at(k, j)], sum);
-                    }
-                    covariance[at(i, j)] = sum * R::splat(if i == j { -0.5 } else { -1.0 });
+        }
+        for i in 0..d {
+            for j in 0..=i {
+                let mut sum = x[i] * x[j];
+                for k in i..d {
+                    sum = l[at(k, i)].mul_add(l[at(k, j)], sum);
                 }
+                covariance[at(i, j)] = sum * R::splat(if i == j { -0.5 } else { -1.0 });
             }
-            weight
-        })
+        }
+        weight
     }
 
     #[inline(always)]
@@ -230,11 +233,10 @@ impl Family for Gaussian {
     fn moments<R: Real>(&self, eta: &[R], moments: &mut [R]) {
         let d = dim_of(eta.len());
         let p = &eta[d..];
-        with_space(p.len(), |l| {
-            cholesky(d, p, l);
-            forward_solve(d, l, eta, moments);
-            backward_solve(d, l, &mut moments[..d]);
-        });
+        space!(l, p.len());
+        cholesky(d, p, l);
+        forward_solve(d, l, eta, moments);
+        backward_solve(d, l, &mut moments[..d]);
         for i in 0..d {
             for j in 0..i {
                 moments[d + at(i, j)] = p[at(i, j)] * (p[at(i, i)] * p[at(j, j)]).rsqrt();
@@ -247,22 +249,21 @@ impl Family for Gaussian {
     fn moments_backward<R: Real>(&self, eta: &[R], grad_moments: &[R], grad_eta: &mut [R]) {
         let d = dim_of(eta.len());
         let p = &eta[d..];
-        with_space(eta.len(), |space| {
-            let (x, l) = space.split_at_mut(d);
-            cholesky(d, p, l);
-            forward_solve(d, l, eta, x);
-            backward_solve(d, l, x);
-            // With u = P⁻¹ g: d(mean)·g = u·dh − uᵀ dP mean.
-            let (u, grad_p) = grad_eta.split_at_mut(d);
-            forward_solve(d, l, grad_moments, u);
-            backward_solve(d, l, u);
-            for i in 0..d {
-                for j in 0..i {
-                    grad_p[at(i, j)] = -(u[i] * x[j] + u[j] * x[i]);
-                }
-                grad_p[at(i, i)] = grad_moments[d + at(i, i)] / p[at(i, i)] - u[i] * x[i];
+        space!(space, eta.len());
+        let (x, l) = space.split_at_mut(d);
+        cholesky(d, p, l);
+        forward_solve(d, l, eta, x);
+        backward_solve(d, l, x);
+        // With u = P⁻¹ g: d(mean)·g = u·dh − uᵀ dP mean.
+        let (u, grad_p) = grad_eta.split_at_mut(d);
+        forward_solve(d, l, grad_moments, u);
+        backward_solve(d, l, u);
+        for i in 0..d {
+            for j in 0..i {
+                grad_p[at(i, j)] = -(u[i] * x[j] + u[j] * x[i]);
             }
-        });
+            grad_p[at(i, i)] = grad_moments[d + at(i, i)] / p[at(i, i)] - u[i] * x[i];
+        }
         let grad_p = &mut grad_eta[d..];
         for i in 0..d {
             for j in 0..i {

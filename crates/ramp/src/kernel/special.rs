@@ -63,10 +63,15 @@ pub(crate) fn digamma<R: Real>(x: R) -> R {
         // d/dz of c z^-(2i+1) is −(2i+1) c z^-(2i+2).
         series = series.mul_add(squared, R::splat(-c * (2 * i + 1) as f64));
     }
-    let mut shifted_out = R::zero();
-    for i in 0..R::STIRLING_FROM {
-        shifted_out = shifted_out + R::one() / (x + R::splat(f64::from(i)));
+    // Σ 1/(x+i) over the shifted-out factors is the slope of their product over the product: one division.
+    let small = x.min(border);
+    let (mut product, mut slope) = (small, R::one());
+    for i in 1..R::STIRLING_FROM {
+        let factor = small + R::splat(f64::from(i));
+        slope = slope.mul_add(factor, product);
+        product = product * factor;
     }
+    let shifted_out = slope / product;
     z.ln() - R::splat(0.5) * inverse + series * squared
         - x.select_lt(border, shifted_out, R::zero())
 }
@@ -103,16 +108,19 @@ pub(crate) fn bessel_i0_f64(x: f64) -> (f64, f64, f64) {
     }
 }
 
+/// A polynomial by Horner's rule, lowest coefficient first.
+#[inline(always)]
+fn horner<R: Real>(t: R, c: &[f64]) -> R {
+    let mut sum = R::splat(c[c.len() - 1]);
+    for &c in c[..c.len() - 1].iter().rev() {
+        sum = sum.mul_add(t, R::splat(c));
+    }
+    sum
+}
+
 /// The same by the polynomials of Abramowitz and Stegun 9.8.1 to 9.8.4, to about 3e-7: no branch, no logarithm.
 #[inline(always)]
 pub(crate) fn bessel_i0_rational<R: Real>(x: R) -> (R, R, R) {
-    let horner = |t: R, c: &[f64]| {
-        let mut sum = R::splat(c[c.len() - 1]);
-        for &c in c[..c.len() - 1].iter().rev() {
-            sum = sum.mul_add(t, R::splat(c));
-        }
-        sum
-    };
     let border = R::splat(3.75);
     let low = x.min(border) * R::splat(1.0 / 3.75);
     let t = low * low;
