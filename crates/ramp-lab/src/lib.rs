@@ -1,6 +1,7 @@
 //! The experiments of the RAMP paper and beyond: generators, baselines, metrics and figures.
 
 pub mod error;
+pub mod experiments;
 pub mod figure;
 pub mod gaussian;
 pub mod metrics;
