@@ -1,1 +1,8 @@
 //! The experiments of the RAMP paper and beyond: generators, baselines, metrics and figures.
+
+pub mod error;
+pub mod experiments;
+pub mod figure;
+pub mod gaussian;
+pub mod metrics;
+pub mod tree_data;

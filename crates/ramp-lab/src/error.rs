@@ -1,0 +1,36 @@
+//! What can go wrong in the lab, each case a sentence the reader can act on.
+
+use std::path::PathBuf;
+
+/// An error of the lab.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// A generator or a model was asked for something that has no meaning.
+    #[error("{0}")]
+    Invalid(String),
+    /// A covariance has no inverse, so that there is no posterior to compute.
+    #[error(
+        "the covariance of {what} is not positive definite; give every node a positive variance"
+    )]
+    Singular {
+        /// Which block of the joint covariance failed.
+        what: &'static str,
+    },
+    /// A drawn figure could not be turned into pixels.
+    #[error("the figure \"{name}\" cannot be rasterised: {reason}")]
+    Raster {
+        /// The figure's file name, without ending.
+        name: String,
+        /// What the renderer said.
+        reason: String,
+    },
+    /// A file could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,3 @@
+//! The experiments, each with its figures drawn from plain numbers.
+
+pub mod linear_tree_figures;
