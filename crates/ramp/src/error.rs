@@ -7,6 +7,24 @@ pub enum Error {
     /// A setting or a piece of input that cannot be used as it is.
     #[error("{0}")]
     Invalid(String),
+
+    /// Training or inference ran into a number that is not finite.
+    #[error("{what} is not finite; lower the learning rate, clip the gradient, or look for extreme values in the data")]
+    NotFinite {
+        /// What went astray, with the node's name.
+        what: String,
+    },
+
+    /// A file could not be read or written.
+    #[error("cannot {action} `{path}`: {source}")]
+    File {
+        /// `read`, `write`, `create` …
+        action: &'static str,
+        /// The file.
+        path: std::path::PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// Variables and factors that do not make a tree.
     #[error(transparent)]
     Graph(#[from] crate::graph::GraphError),

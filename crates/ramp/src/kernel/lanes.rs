@@ -92,6 +92,12 @@ pub(crate) trait Lanes: Simd {
     /// `1/√x` to about 2e-7.
     fn rsqrt(self, x: Self::f32s) -> Self::f32s;
 
+    /// `a·b + c`, fused where that is one instruction.
+    #[inline(always)]
+    fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s {
+        self.mul_add_e_f32s(a, b, c)
+    }
+
     /// The nearest whole number, for `|x| < 2²²`.
     #[inline(always)]
     fn round(self, x: Self::f32s) -> Self::f32s {
@@ -117,6 +123,11 @@ impl Lanes for Scalar256b {
     #[inline(always)]
     fn rsqrt(self, x: Self::f32s) -> Self::f32s {
         self.div_f32s(self.splat_f32s(1.0), self.sqrt_f32s(x))
+    }
+    // Without the instruction, fusing is a call into the mathematics library for every number.
+    #[inline(always)]
+    fn multiply_add(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s {
+        self.add_f32s(self.mul_f32s(a, b), c)
     }
 }
 
@@ -264,7 +275,7 @@ impl<S: Lanes> Real for Lane<S> {
     }
     #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
-        Lane(token::<S>().mul_add_e_f32s(self.0, b.0, c.0))
+        Lane(token::<S>().multiply_add(self.0, b.0, c.0))
     }
     #[inline(always)]
     fn min(self, other: Self) -> Self {

@@ -174,9 +174,6 @@ impl<E: Element> Kernel<E> for Pairwise<'_, E> {
 struct Work<R> {
     /// The rows' sums of messages.
     sum: Vec<R>,
-    /// Exponents and scales of a group of columns.
-    exponent: [R; COLUMNS],
-    scale: [R; COLUMNS],
     /// Mean parameters of a group of columns, `dim` × `COLUMNS`.
     mean: Vec<R>,
     /// Row sums within a tile.
@@ -193,8 +190,6 @@ impl<R: Real> Work<R> {
         let tile = (384 / (dim + 1) / COLUMNS * COLUMNS).clamp(COLUMNS, 128);
         Work {
             sum: vec![R::zero(); dim],
-            exponent: [R::zero(); COLUMNS],
-            scale: [R::zero(); COLUMNS],
             mean: vec![R::zero(); dim * COLUMNS],
             row: vec![R::zero(); dim],
             column: vec![R::zero(); (dim + 1) * tile],
@@ -209,24 +204,37 @@ impl<R: Real> Work<R> {
         }
     }
 
-    /// Exponents and scales of `e^g` for the rows in hand and the group of columns at `column`.
+    /// `e^g` for the rows in hand and the group of columns at `column`.
     #[inline(always)]
     fn weigh<const MEAN: bool>(
         &mut self,
         belief: &Belief,
         columns: &Columns<R::Element>,
         column: usize,
-    ) {
+    ) -> Group<R> {
+        let phi = &columns.phi[column..column + COLUMNS];
+        let mut group = Group {
+            exponent: [R::zero(); COLUMNS],
+            scale: [R::one(); COLUMNS],
+        };
         for u in 0..COLUMNS {
-            self.exponent[u] = -R::broadcast(columns.phi[column + u]);
-            self.scale[u] = R::one();
+            group.exponent[u] = -R::broadcast(phi[u]);
         }
         let mut at = 0;
         for part in belief.parts() {
-            at += weigh_part::<R, MEAN>(part, columns, column, at, self);
+            at += weigh_part::<R, MEAN>(part, columns, column, at, self, &mut group);
         }
+        group
     }
+}
 
+/// `e^g` of a group of columns, as exponents and scales.
+struct Group<R> {
+    exponent: [R; COLUMNS],
+    scale: [R; COLUMNS],
+}
+
+impl<R: Real> Group<R> {
     /// Takes the rows' own columns out of the group.
     #[inline(always)]
     fn mask(&mut self, own: R, column: usize) {
@@ -239,8 +247,6 @@ impl<R: Real> Work<R> {
 }
 
 /// One part's share of a group of columns; returns its number of natural parameters.
-///
-/// Not inlined into the family-independent loops: each family gets its own small, well-optimised loop.
 #[inline(always)]
 fn weigh_part<R: Real, const MEAN: bool>(
     part: &AnyFamily,
@@ -248,17 +254,18 @@ fn weigh_part<R: Real, const MEAN: bool>(
     column: usize,
     at: usize,
     work: &mut Work<R>,
+    group: &mut Group<R>,
 ) -> usize {
     with_family!(part, f => {
         // Constant lengths let small Gaussians and the two-parameter families unroll completely.
         match f.dim() {
-            2 => weigh_fixed::<R, _, 2, MEAN>(f, columns, column, at, work),
-            3 => weigh_fixed::<R, _, 3, MEAN>(f, columns, column, at, work),
-            4 => weigh_fixed::<R, _, 4, MEAN>(f, columns, column, at, work),
-            5 => weigh_fixed::<R, _, 5, MEAN>(f, columns, column, at, work),
-            9 => weigh_fixed::<R, _, 9, MEAN>(f, columns, column, at, work),
-            27 => weigh_fixed::<R, _, 27, MEAN>(f, columns, column, at, work),
-            _ => weigh_any::<R, _, MEAN>(f, columns, column, at, work),
+            2 => weigh_fixed::<R, _, 2, MEAN>(f, columns, column, at, work, group),
+            3 => weigh_fixed::<R, _, 3, MEAN>(f, columns, column, at, work, group),
+            4 => weigh_fixed::<R, _, 4, MEAN>(f, columns, column, at, work, group),
+            5 => weigh_fixed::<R, _, 5, MEAN>(f, columns, column, at, work, group),
+            9 => weigh_fixed::<R, _, 9, MEAN>(f, columns, column, at, work, group),
+            27 => weigh_fixed::<R, _, 27, MEAN>(f, columns, column, at, work, group),
+            _ => weigh_any::<R, _, MEAN>(f, columns, column, at, work, group),
         }
         f.dim()
     })
@@ -271,6 +278,7 @@ fn weigh_fixed<R: Real, F: Family, const D: usize, const MEAN: bool>(
     column: usize,
     at: usize,
     work: &mut Work<R>,
+    group: &mut Group<R>,
 ) {
     let mut sum = [R::zero(); D];
     sum.copy_from_slice(&work.sum[at..at + D]);
@@ -294,8 +302,8 @@ fn weigh_fixed<R: Real, F: Family, const D: usize, const MEAN: bool>(
         } else {
             family.weight(&eta)
         };
-        work.exponent[u] = work.exponent[u] + weight.exponent;
-        work.scale[u] = work.scale[u] * weight.scale;
+        group.exponent[u] = group.exponent[u] + weight.exponent;
+        group.scale[u] = group.scale[u] * weight.scale;
     }
 }
 
@@ -307,6 +315,7 @@ fn weigh_any<R: Real, F: Family, const MEAN: bool>(
     column: usize,
     at: usize,
     work: &mut Work<R>,
+    group: &mut Group<R>,
 ) {
     let dim = family.dim();
     let mut space = vec![R::zero(); 2 * dim];
@@ -325,8 +334,8 @@ fn weigh_any<R: Real, F: Family, const MEAN: bool>(
         } else {
             family.weight(eta)
         };
-        work.exponent[u] = work.exponent[u] + weight.exponent;
-        work.scale[u] = work.scale[u] * weight.scale;
+        group.exponent[u] = group.exponent[u] + weight.exponent;
+        group.scale[u] = group.scale[u] * weight.scale;
     }
 }
 
@@ -358,20 +367,20 @@ impl<E: Element> Pairwise<'_, E> {
                 let before = top;
                 let mut within = R::zero();
                 for column in (tile..end).step_by(COLUMNS) {
-                    work.weigh::<false>(self.belief, self.columns, column);
+                    let mut group = work.weigh::<false>(self.belief, self.columns, column);
                     if column < high && column + COLUMNS > low {
-                        work.mask(own, column);
+                        group.mask(own, column);
                     }
                     let mut raised = top;
-                    for e in work.exponent {
+                    for e in group.exponent {
                         raised = raised.max(e);
                     }
                     within = within * (top - raised).exp_weight();
                     top = raised;
                     for u in 0..COLUMNS {
-                        within = (work.exponent[u] - top)
+                        within = (group.exponent[u] - top)
                             .exp_weight()
-                            .mul_add(work.scale[u], within);
+                            .mul_add(group.scale[u], within);
                     }
                 }
                 total = total * (before - top).exp_weight() + within;
@@ -429,15 +438,15 @@ impl<E: Element> Pairwise<'_, E> {
                 let log_sum = R::load(&sums.log_sum[row..]);
                 let (low, high) = self.own_range(row, R::LANES);
                 for column in (start..end).step_by(COLUMNS) {
-                    work.weigh::<true>(self.belief, self.columns, column);
+                    let mut group = work.weigh::<true>(self.belief, self.columns, column);
                     if column < high && column + COLUMNS > low {
-                        work.mask(own, column);
+                        group.mask(own, column);
                     }
                     let within = column - start;
                     let mut weight = [R::zero(); COLUMNS];
                     let sum = &mut work.column[dim * tile + within..dim * tile + within + COLUMNS];
                     for u in 0..COLUMNS {
-                        weight[u] = (work.exponent[u] - log_sum).exp_weight() * work.scale[u];
+                        weight[u] = (group.exponent[u] - log_sum).exp_weight() * group.scale[u];
                         sum[u] = sum[u] + weight[u];
                     }
                     for d in 0..dim {

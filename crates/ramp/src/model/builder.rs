@@ -1,0 +1,213 @@
+//! Building a model: settings with good defaults, checked all at once.
+
+use super::plan::{Plan, Source};
+use super::{Model, ModelSpec, NetworkSlot};
+use crate::data::Dataset;
+use crate::family::{Belief, View};
+use crate::graph::{FactorTree, Tying};
+use crate::network::{Network, NetworkSpec};
+use crate::objective::Node;
+use crate::{Error, Result};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use std::collections::{BTreeMap, HashMap};
+
+/// Settings of a model; [`ModelBuilder::build`] checks them against each other and the data.
+///
+/// ```
+/// use ramp::{data::Dataset, graph::FactorTree, model::Model};
+///
+/// let tree = FactorTree::from_newick("((q1,q2)calm,(q3,q4)kind)mood;")?;
+/// let mut data = Dataset::new();
+/// for q in ["q1", "q2", "q3", "q4"] {
+///     data = data.observe(q, 1, vec![0.5; 10])?;
+/// }
+/// let model = Model::builder(tree).families("gaussian(2)")?.family("kind", "categorical(3)")?.build(&data)?;
+/// assert_eq!(model.beliefs().map(|b| b.dim()).collect::<Vec<_>>(), [5, 5, 3]);
+/// # Ok::<(), ramp::Error>(())
+/// ```
+pub struct ModelBuilder {
+    tree: FactorTree,
+    spec: ModelSpec,
+    own: HashMap<String, Box<dyn Network>>,
+}
+
+impl ModelBuilder {
+    pub(super) fn new(tree: FactorTree) -> Self {
+        let mut spec = ModelSpec {
+            version: 0,
+            latents: vec![],
+            families: vec![crate::family::Gaussian { dim: 1 }.into(); tree.latents().len()],
+            priors: BTreeMap::new(),
+            observations: vec![],
+            features: vec![],
+            factors: vec![],
+            tying: Tying::Separate,
+            view: View::default(),
+            message: NetworkSpec::default(),
+            observation: NetworkSpec::default(),
+            networks: BTreeMap::new(),
+            seed: 0,
+        };
+        spec.describe_tree(&tree);
+        ModelBuilder { tree, spec, own: HashMap::new() }
+    }
+
+    /// Settings as they were stored.
+    pub fn from_spec(spec: ModelSpec) -> Result<Self> {
+        let tree = spec.tree()?;
+        Ok(ModelBuilder { tree, spec, own: HashMap::new() })
+    }
+
+    /// The family of every latent, such as `gaussian(2)`; one-dimensional Gaussians by default.
+    pub fn families(mut self, family: &str) -> Result<Self> {
+        let belief: Belief = family.parse()?;
+        self.spec.families.fill(belief);
+        Ok(self)
+    }
+
+    /// The family of one latent.
+    pub fn family(mut self, latent: &str, family: &str) -> Result<Self> {
+        let k = self.latent(latent)?;
+        self.spec.families[k] = family.parse()?;
+        Ok(self)
+    }
+
+    /// The natural parameters of one latent's prior, in place of its family's default.
+    pub fn prior(mut self, latent: &str, eta: Vec<f64>) -> Result<Self> {
+        self.latent(latent)?;
+        self.spec.priors.insert(latent.to_string(), eta);
+        Ok(self)
+    }
+
+    fn latent(&self, name: &str) -> Result<usize> {
+        let v = self.tree.find(name)?;
+        self.tree
+            .latents()
+            .iter()
+            .position(|&l| l == v)
+            .ok_or_else(|| Error::Invalid(format!("`{name}` is an observation, not a latent")))
+    }
+
+    /// Which messages share a network; none by default.
+    pub fn tying(mut self, tying: Tying) -> Self {
+        self.spec.tying = tying;
+        self
+    }
+
+    /// What networks see of a belief.
+    pub fn view(mut self, view: View) -> Self {
+        self.spec.view = view;
+        self
+    }
+
+    /// The network from beliefs to messages; a tanh perceptron with two hidden layers of 32 by default.
+    pub fn message_network(mut self, network: NetworkSpec) -> Self {
+        self.spec.message = network;
+        self
+    }
+
+    /// The network from an observation to a message; as for beliefs by default.
+    pub fn observation_network(mut self, network: NetworkSpec) -> Self {
+        self.spec.observation = network;
+        self
+    }
+
+    /// The network of one key (see [`Tying`]), in place of the general one.
+    pub fn network(mut self, key: impl Into<String>, network: NetworkSpec) -> Self {
+        self.spec.networks.insert(key.into(), network);
+        self
+    }
+
+    /// A network of your own for one key. It is not stored with the model: build it in again before loading weights.
+    pub fn own_network(mut self, key: impl Into<String>, network: Box<dyn Network>) -> Self {
+        self.own.insert(key.into(), network);
+        self
+    }
+
+    /// The seed of the initial weights.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.spec.seed = seed;
+        self
+    }
+
+    /// Builds the model for observations like those of a data set.
+    pub fn build(mut self, data: &Dataset) -> Result<Model> {
+        self.spec.features = self
+            .tree
+            .observations()
+            .iter()
+            .map(|&v| data.observation(self.tree.name(v)).map(|o| o.features()))
+            .collect::<Result<_>>()?;
+        self.build_as_stored()
+    }
+
+    /// Builds the model with the observations' sizes of a stored spec.
+    pub fn build_as_stored(mut self) -> Result<Model> {
+        let ModelBuilder { tree, spec, .. } = &self;
+        if spec.features.len() != tree.observations().len() || spec.families.len() != tree.latents().len() {
+            return Err(Error::Invalid(format!(
+                "the stored model has sizes for {} observations and families for {} latents; its tree has {} and {}",
+                spec.features.len(),
+                spec.families.len(),
+                tree.observations().len(),
+                tree.latents().len()
+            )));
+        }
+        let nodes: Vec<Node> = tree
+            .latents()
+            .iter()
+            .zip(&spec.families)
+            .map(|(&v, belief)| {
+                let prior = spec.priors.get(tree.name(v)).cloned().unwrap_or_else(|| belief.prior());
+                belief
+                    .check(&prior)
+                    .map_err(|e| Error::Invalid(format!("the prior of `{}`: {e}", tree.name(v))))?;
+                let mut incoming = tree.messages_into(v);
+                let (count, first) = (incoming.len(), incoming.next().map_or(0, |m| m.index()));
+                Ok(Node { belief: belief.clone(), prior, messages: first..first + count })
+            })
+            .collect::<Result<_>>()?;
+        let assignment = spec.tying.assign(tree);
+        let plan = Plan::new(tree, &spec.families, &spec.features, spec.view, &assignment)?;
+
+        for key in spec.networks.keys().chain(self.own.keys()) {
+            if !assignment.keys.contains(key) {
+                return Err(Error::Invalid(format!(
+                    "there is no network `{key}`; the keys are {}",
+                    assignment.keys.iter().take(12).map(|k| &k[..]).collect::<Vec<_>>().join(", ")
+                )));
+            }
+        }
+        let mut networks = vec![];
+        let mut end = 0;
+        for (i, (key, &(inputs, outputs))) in assignment.keys.iter().zip(&plan.shapes).enumerate() {
+            let first = assignment.of_message.iter().position(|&n| n == i).unwrap_or(0);
+            let observes = plan.sources[first].iter().all(|s| matches!(s, Source::Observation { .. }));
+            let network = match (self.own.remove(key), spec.networks.get(key)) {
+                (Some(own), _) => own,
+                (None, Some(special)) => special.build(inputs, outputs)?,
+                (None, None) if observes => spec.observation.build(inputs, outputs)?,
+                (None, None) => spec.message.build(inputs, outputs)?,
+            };
+            if (network.inputs(), network.outputs()) != (inputs, outputs) {
+                return Err(Error::Invalid(format!(
+                    "network `{key}` maps {} numbers to {} where {inputs} and {outputs} are needed",
+                    network.inputs(),
+                    network.outputs()
+                )));
+            }
+            let start = end;
+            end += network.parameters().iter().map(|p| p.len()).sum::<usize>();
+            networks.push(NetworkSlot { key: key.clone(), network, span: start..end });
+        }
+        let mut parameters = vec![0.0; end];
+        for (i, slot) in networks.iter().enumerate() {
+            // A stream per network: adding one does not change the others' start.
+            let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
+            rng.set_stream(i as u64);
+            slot.network.initialize(&mut rng, &mut parameters[slot.span.clone()]);
+        }
+        Ok(Model { view: spec.view, tree: self.tree, spec: self.spec, nodes, plan, networks, parameters })
+    }
+}

@@ -1,0 +1,405 @@
+//! A model: a tree, a family for every latent, a network for every message. Messages, beliefs and one evaluation of the
+//! objective with its gradient.
+
+mod builder;
+mod pass;
+mod planes;
+mod plan;
+mod spec;
+
+pub use builder::ModelBuilder;
+pub use spec::ModelSpec;
+
+use crate::data::{Dataset, Observation};
+use crate::family::{Belief, View};
+use crate::graph::FactorTree;
+use crate::network::Network;
+use crate::objective::{FreeEnergy, Messages, Mixture, Node, Presence, free_energy};
+use crate::{Error, Result};
+use pass::{Arena, BlockState};
+use plan::{Plan, Source, Terms};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// The most rows that go through the networks together: their activations stay in the second-level cache.
+const BLOCK: usize = 256;
+/// Blocks are dealt to at most this many shards, each with its own sum of gradients. Constants and not the number of
+/// threads: results must not depend on the machine.
+const SHARDS: usize = 16;
+/// Tapes are kept for the backward pass up to this many numbers, and recomputed beyond.
+const KEEP: usize = 8 << 20;
+
+/// A network and the parameters it owns.
+pub(crate) struct NetworkSlot {
+    /// What it is called: a message, a depth or a role (see [`Tying`](crate::graph::Tying)).
+    pub key: String,
+    pub network: Box<dyn Network>,
+    /// Where its parameters lie in the model's.
+    pub span: Range<usize>,
+}
+
+/// A tree with a family for every latent and a network for every message, ready to learn and to infer.
+///
+/// Made by [`Model::builder`].
+pub struct Model {
+    pub(crate) spec: ModelSpec,
+    tree: FactorTree,
+    view: View,
+    pub(crate) nodes: Vec<Node>,
+    plan: Plan,
+    pub(crate) networks: Vec<NetworkSlot>,
+    parameters: Vec<f32>,
+}
+
+/// A data set whose observations have been matched to a model's.
+pub(crate) struct Bound<'a> {
+    observations: Vec<&'a Observation>,
+    rows: usize,
+}
+
+impl Bound<'_> {
+    /// How many samples.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+}
+
+/// Some samples of a data set, and which messages they lack.
+pub(crate) struct Batch<'a> {
+    bound: &'a Bound<'a>,
+    samples: &'a [u32],
+    presence: Presence,
+    /// For every message, one or zero for every sample; `None` where all have it.
+    masks: Vec<Option<Vec<f32>>>,
+}
+
+impl Batch<'_> {
+    fn observation(&self, index: usize) -> &Observation {
+        self.bound.observations[index]
+    }
+
+    fn mask(&self, message: usize) -> Option<&[f32]> {
+        self.masks[message].as_deref()
+    }
+}
+
+/// The memory of a training step, reused from step to step.
+#[derive(Default)]
+pub(crate) struct Workspace {
+    shards: Vec<Shard>,
+    messages: Messages,
+    gradient: Messages,
+    rows: usize,
+}
+
+/// Blocks that one task takes through the networks in order, and the gradient they add up to.
+#[derive(Default)]
+struct Shard {
+    blocks: Vec<BlockState>,
+    arena: Arena,
+    gradient: Vec<f32>,
+}
+
+impl Model {
+    /// Starts a model on a tree.
+    pub fn builder(tree: FactorTree) -> ModelBuilder {
+        ModelBuilder::new(tree)
+    }
+
+    /// The tree.
+    pub fn tree(&self) -> &FactorTree {
+        &self.tree
+    }
+
+    /// What the model was built from; it can be stored and built again.
+    pub fn spec(&self) -> &ModelSpec {
+        &self.spec
+    }
+
+    /// The families of the latents, in the order of [`FactorTree::latents`].
+    pub fn beliefs(&self) -> impl ExactSizeIterator<Item = &Belief> {
+        self.nodes.iter().map(|n| &n.belief)
+    }
+
+    /// The natural parameters of a latent's prior.
+    pub fn prior(&self, latent: usize) -> &[f64] {
+        &self.nodes[latent].prior
+    }
+
+    /// All parameters of all networks.
+    pub fn parameters(&self) -> &[f32] {
+        &self.parameters
+    }
+
+    /// All parameters of all networks, to be set.
+    pub fn parameters_mut(&mut self) -> &mut [f32] {
+        &mut self.parameters
+    }
+
+    /// Every parameter array by name (`network/array`), with its shape and where it lies in [`Model::parameters`].
+    pub fn named_parameters(&self) -> Vec<(String, Vec<usize>, Range<usize>)> {
+        let mut named = vec![];
+        for slot in &self.networks {
+            let mut start = slot.span.start;
+            for p in slot.network.parameters() {
+                let span = start..start + p.len();
+                start = span.end;
+                named.push((format!("{}/{}", slot.key, p.name), p.shape, span));
+            }
+        }
+        named
+    }
+
+    /// Matches a data set's observations to the tree's.
+    pub(crate) fn bind<'a>(&self, data: &'a Dataset) -> Result<Bound<'a>> {
+        let observations = self
+            .tree
+            .observations()
+            .iter()
+            .zip(&self.spec.features)
+            .map(|(&v, &features)| {
+                let found = data.observation(self.tree.name(v))?;
+                if found.features() != features {
+                    return Err(Error::Invalid(format!(
+                        "observation `{}` has {} numbers per sample in the data but {features} in the model",
+                        found.name(),
+                        found.features()
+                    )));
+                }
+                Ok(found)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Bound { observations, rows: data.rows() })
+    }
+
+    /// Which messages each of some samples has: those with an observation behind them.
+    pub(crate) fn batch<'a>(&self, bound: &'a Bound<'a>, samples: &'a [u32]) -> Batch<'a> {
+        let count = self.plan.target.len();
+        if bound.observations.iter().all(|o| o.is_complete()) {
+            return Batch { bound, samples, presence: Presence::complete(count), masks: vec![None; count] };
+        }
+        let words = samples.len().div_ceil(64);
+        let mut bits = vec![0u64; count * words];
+        let mut totals: Vec<Vec<u64>> = vec![vec![]; self.nodes.len()];
+        for stage in &self.plan.stages {
+            for &m in &stage.messages {
+                let mut own = vec![0u64; words];
+                for source in &self.plan.sources[m as usize] {
+                    match source {
+                        Source::Observation { index, .. } => {
+                            let observation = bound.observations[*index];
+                            for (r, &n) in samples.iter().enumerate() {
+                                own[r / 64] |= u64::from(observation.is_present(n as usize)) << (r % 64);
+                            }
+                        }
+                        Source::Belief { terms: Terms::Sum(parts), .. } => {
+                            for &part in parts {
+                                let part = &bits[part as usize * words..][..words];
+                                own.iter_mut().zip(part).for_each(|(a, b)| *a |= b);
+                            }
+                        }
+                        Source::Belief { latent, terms: Terms::TotalBut(but) } => {
+                            // Behind a node of many messages: any but one, from counts of at least two.
+                            let node = &self.nodes[*latent];
+                            if totals[*latent].is_empty() {
+                                let mut once = vec![0u64; words];
+                                let mut twice = vec![0u64; words];
+                                for part in node.messages.clone() {
+                                    for (w, &b) in bits[part * words..][..words].iter().enumerate() {
+                                        twice[w] |= once[w] & b;
+                                        once[w] |= b;
+                                    }
+                                }
+                                once.extend(twice);
+                                totals[*latent] = once;
+                            }
+                            let (once, twice) = totals[*latent].split_at(words);
+                            for (w, &b) in bits[*but as usize * words..][..words].iter().enumerate() {
+                                own[w] |= twice[w] | (once[w] & !b);
+                            }
+                        }
+                    }
+                }
+                bits[m as usize * words..][..words].copy_from_slice(&own);
+            }
+        }
+        let mut lists = vec![None; count];
+        let mut masks = vec![None; count];
+        for m in 0..count {
+            let has = |r: usize| bits[m * words + r / 64] >> (r % 64) & 1 == 1;
+            let list: Vec<u32> = (0..samples.len() as u32).filter(|&r| has(r as usize)).collect();
+            if list.len() < samples.len() {
+                masks[m] = Some((0..samples.len()).map(|r| f32::from(u8::from(has(r)))).collect());
+                lists[m] = Some(list);
+            }
+        }
+        Batch { bound, samples, presence: Presence::new(lists), masks }
+    }
+
+    /// Lays out the memory for batches of a given size.
+    fn prepare(&self, space: &mut Workspace, rows: usize) {
+        if space.rows == rows && !space.shards.is_empty() {
+            return;
+        }
+        let block = rows.div_ceil(4).next_multiple_of(16).min(BLOCK);
+        let blocks: Vec<Range<usize>> =
+            (0..rows).step_by(block).map(|start| start..(start + block).min(rows)).collect();
+        let per_shard = blocks.len().div_ceil(SHARDS).max(1);
+        space.shards = blocks
+            .chunks(per_shard)
+            .map(|blocks| Shard {
+                blocks: blocks.iter().cloned().map(BlockState::new).collect(),
+                ..Default::default()
+            })
+            .collect();
+        let dims = || self.plan.starts.windows(2).map(|w| w[1] - w[0]);
+        space.messages = Messages::zeros(rows, dims());
+        space.gradient = Messages::zeros(0, dims());
+        space.rows = rows;
+    }
+
+    /// All messages of a batch, into the workspace.
+    fn forward(&self, batch: &Batch<'_>, space: &mut Workspace, keep: bool) {
+        self.prepare(space, batch.samples.len());
+        space.shards.par_iter_mut().for_each(|shard| {
+            let Shard { blocks, arena, .. } = shard;
+            let mut lent = None;
+            for block in blocks {
+                if !keep && let Some(tape) = lent.take() {
+                    block.lend_tape(tape);
+                }
+                self.forward_block(batch, block, arena);
+                if !keep {
+                    lent = Some(block.take_tape());
+                }
+            }
+        });
+        let Workspace { shards, messages, .. } = space;
+        let stride = messages.stride();
+        let starts = &self.plan.starts;
+        messages.split_mut().into_par_iter().enumerate().for_each(|(m, planes)| {
+            for block in shards.iter().flat_map(|s| &s.blocks) {
+                for (d, plane) in (starts[m]..starts[m + 1]).enumerate() {
+                    let from = &block.messages[plane * block.stride..][..block.rows.len()];
+                    planes[d * stride + block.rows.start..][..from.len()].copy_from_slice(from);
+                }
+            }
+        });
+    }
+
+    /// The free energy of a batch and, where asked for, its gradient with respect to all parameters.
+    pub(crate) fn evaluate(
+        &self,
+        batch: &Batch<'_>,
+        mixture: Mixture<'_>,
+        gradient: Option<&mut [f32]>,
+        space: &mut Workspace,
+    ) -> Result<FreeEnergy> {
+        self.prepare(space, batch.samples.len());
+        let tapes: usize =
+            space.shards.iter().flat_map(|s| &s.blocks).map(|b| self.tape_len(b.stride)).sum();
+        let keep = gradient.is_some() && tapes <= KEEP;
+        self.forward(batch, space, keep);
+        let Some(gradient) = gradient else {
+            let value = free_energy(&self.nodes, &space.messages, &batch.presence, mixture, None);
+            self.check_finite(&value)?;
+            return Ok(value);
+        };
+        if space.gradient.rows() != space.rows {
+            space.gradient = space.messages.clone();
+        }
+        let value = free_energy(
+            &self.nodes,
+            &space.messages,
+            &batch.presence,
+            mixture,
+            Some(&mut space.gradient),
+        );
+        self.check_finite(&value)?;
+        let at_messages = &space.gradient;
+        space.shards.par_iter_mut().for_each(|shard| {
+            let Shard { blocks, arena, gradient } = shard;
+            gradient.clear();
+            gradient.resize(self.parameters.len(), 0.0);
+            let mut lent = None;
+            for block in blocks {
+                if !keep {
+                    if let Some(tape) = lent.take() {
+                        block.lend_tape(tape);
+                    }
+                    self.forward_block(batch, block, arena);
+                }
+                self.backward_block(batch, at_messages, block, arena, gradient);
+                if !keep {
+                    lent = Some(block.take_tape());
+                }
+            }
+        });
+        gradient.fill(0.0);
+        for shard in &space.shards {
+            gradient.iter_mut().zip(&shard.gradient).for_each(|(sum, g)| *sum += g);
+        }
+        for slot in &self.networks {
+            if gradient[slot.span.clone()].iter().any(|g| !g.is_finite()) {
+                return Err(Error::NotFinite {
+                    what: format!("the gradient of network `{}`", slot.key),
+                });
+            }
+        }
+        Ok(value)
+    }
+
+    fn check_finite(&self, value: &FreeEnergy) -> Result<()> {
+        match value.nodes.iter().position(|f| !f.is_finite()) {
+            None => Ok(()),
+            Some(k) => Err(Error::NotFinite {
+                what: format!("the free energy of latent `{}`", self.tree.name(self.tree.latents()[k])),
+            }),
+        }
+    }
+
+    /// The sum of messages into each latent that `keep` selects, in `f64`, plane by plane: `emit(latent, sums)` with
+    /// `sums[parameter * rows + row]`, prior included.
+    pub(crate) fn beliefs_of(
+        &self,
+        batch: &Batch<'_>,
+        space: &mut Workspace,
+        keep: &(dyn Fn(usize) -> bool + Sync),
+        mut emit: impl FnMut(usize, Vec<f64>),
+    ) -> Result<()> {
+        self.forward(batch, space, false);
+        let rows = batch.samples.len();
+        for (k, node) in self.nodes.iter().enumerate() {
+            let mut eta = Vec::with_capacity(node.prior.len() * rows);
+            for (d, &prior) in node.prior.iter().enumerate() {
+                let start = eta.len();
+                eta.extend(std::iter::repeat_n(prior, rows));
+                for m in node.messages.clone().filter(|&m| keep(m)) {
+                    let plane = space.messages.plane(m, d);
+                    eta[start..].iter_mut().zip(plane).for_each(|(e, &x)| *e += f64::from(x));
+                }
+            }
+            if eta.iter().any(|x| !x.is_finite()) {
+                return Err(Error::NotFinite {
+                    what: format!(
+                        "a posterior of latent `{}`",
+                        self.tree.name(self.tree.latents()[k])
+                    ),
+                });
+            }
+            emit(k, eta);
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Model")
+            .field("latents", &self.nodes.len())
+            .field("observations", &self.tree.observations().len())
+            .field("networks", &self.networks.len())
+            .field("parameters", &self.parameters.len())
+            .finish()
+    }
+}

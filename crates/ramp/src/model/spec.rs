@@ -1,0 +1,78 @@
+//! What a model is built from, in a form that can be stored and built again.
+
+use crate::family::{Belief, View};
+use crate::graph::{FactorTree, Kind, Tying};
+use crate::network::NetworkSpec;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of the stored form.
+const VERSION: u32 = 1;
+
+/// Everything about a model but its weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSpec {
+    /// The version of this form.
+    pub version: u32,
+    /// Latent variables, in order.
+    pub latents: Vec<String>,
+    /// The family of each latent.
+    pub families: Vec<Belief>,
+    /// Natural parameters of priors that differ from their family's default, by latent.
+    #[serde(default)]
+    pub priors: BTreeMap<String, Vec<f64>>,
+    /// Observed variables, in order.
+    pub observations: Vec<String>,
+    /// Numbers per sample of each observation.
+    pub features: Vec<usize>,
+    /// The factors: which variables hang together.
+    pub factors: Vec<Vec<String>>,
+    /// Which messages share a network.
+    pub tying: Tying,
+    /// What networks see of a belief.
+    pub view: View,
+    /// The network from beliefs to messages.
+    pub message: NetworkSpec,
+    /// The network from an observation to a message.
+    pub observation: NetworkSpec,
+    /// Networks that differ, by key.
+    #[serde(default)]
+    pub networks: BTreeMap<String, NetworkSpec>,
+    /// The seed of the initial weights.
+    pub seed: u64,
+}
+
+impl ModelSpec {
+    pub(super) fn describe_tree(&mut self, tree: &FactorTree) {
+        self.version = VERSION;
+        let name = |v: &crate::graph::VariableId| tree.name(*v).to_string();
+        self.latents = tree.latents().iter().map(name).collect();
+        self.observations = tree.observations().iter().map(name).collect();
+        self.factors = tree.factors().map(|f| tree.variables_of(f).iter().map(name).collect()).collect();
+    }
+
+    /// The tree, rebuilt.
+    pub fn tree(&self) -> Result<FactorTree> {
+        if self.version > VERSION {
+            return Err(Error::Invalid(format!(
+                "the model was stored in form {} by a newer version of this software; this one reads up to {VERSION}",
+                self.version
+            )));
+        }
+        let mut builder = FactorTree::builder();
+        for name in &self.latents {
+            builder = builder.latent(name);
+        }
+        for name in &self.observations {
+            builder = builder.observed(name);
+        }
+        for factor in &self.factors {
+            builder = builder.factor(factor);
+        }
+        let tree = builder.build()?;
+        debug_assert!(tree.latents().iter().all(|&v| tree.kind(v) == Kind::Latent));
+        Ok(tree)
+    }
+}

@@ -1,0 +1,116 @@
+//! The state of training in one file, written whole or not at all.
+
+use super::TrainSpec;
+use super::optimizer::Memory;
+use super::trainer::Record;
+use crate::model::{Model, ModelSpec};
+use crate::storage::{read_tensors, write_tensors};
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The file's name within the checkpoint folder.
+const FILE: &str = "checkpoint.safetensors";
+
+/// Everything the loop needs to go on as if it had never stopped.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct State {
+    pub parameters: Vec<f32>,
+    pub memory: Memory,
+    pub best: Option<Best>,
+    pub progress: Progress,
+}
+
+/// The best weights so far.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Best {
+    pub parameters: Vec<f32>,
+    pub held_out: f64,
+    pub iteration: usize,
+}
+
+/// The small numbers of the state.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Progress {
+    pub iteration: usize,
+    pub since_best: usize,
+    pub records: Vec<Record>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    version: u32,
+    model: ModelSpec,
+    train: TrainSpec,
+    rows: usize,
+    progress: Progress,
+    best: Option<(f64, usize)>,
+}
+
+const VERSION: u32 = 1;
+
+pub(super) fn path(folder: &Path) -> PathBuf {
+    folder.join(FILE)
+}
+
+pub(super) fn save(folder: &Path, state: &State, model: &Model, train: &TrainSpec, rows: usize) -> Result<PathBuf> {
+    let header = Header {
+        version: VERSION,
+        model: model.spec().clone(),
+        train: train.clone(),
+        rows,
+        progress: state.progress.clone(),
+        best: state.best.as_ref().map(|b| (b.held_out, b.iteration)),
+    };
+    let text = serde_json::to_string(&header).map_err(|e| Error::Invalid(format!("the checkpoint's header: {e}")))?;
+    let mut tensors: Vec<(&str, &[f32])> = vec![
+        ("parameters", &state.parameters),
+        ("memory.first", &state.memory.first),
+        ("memory.second", &state.memory.second),
+    ];
+    if let Some(best) = &state.best {
+        tensors.push(("best", &best.parameters));
+    }
+    let path = path(folder);
+    let tensors = tensors.into_iter().map(|(name, data)| (name.to_string(), vec![data.len()], data)).collect();
+    write_tensors(&path, tensors, &text)?;
+    Ok(path)
+}
+
+/// The state left in a folder, if there is one, after checking that it belongs to this model, data and settings.
+pub(super) fn load(folder: &Path, model: &Model, train: &TrainSpec, rows: usize) -> Result<Option<State>> {
+    let path = path(folder);
+    let Some((text, mut tensors)) = read_tensors(&path)? else { return Ok(None) };
+    let wrong = |what: String| Error::Invalid(format!("checkpoint `{}` {what}", path.display()));
+    let header: Header =
+        serde_json::from_str(&text).map_err(|e| wrong(format!("has a header that cannot be read: {e}")))?;
+    if header.version > VERSION {
+        return Err(wrong(format!("was written by a newer version of this software (form {})", header.version)));
+    }
+    if header.model != *model.spec() {
+        return Err(wrong("belongs to another model; train into a new folder or restore the model's settings".into()));
+    }
+    if header.rows != rows {
+        return Err(wrong(format!("was made with {} samples but the data now has {rows}", header.rows)));
+    }
+    // More iterations may be asked for; a decay that depends on their number would then differ, as anyone would expect.
+    let comparable = |spec: &TrainSpec| TrainSpec { iterations: 0, ..spec.clone() };
+    if comparable(&header.train) != comparable(train) {
+        return Err(wrong("was made with other training settings; restore them or train into a new folder".into()));
+    }
+    let count = model.parameters().len();
+    let mut take = |name: &str| match tensors.remove(name) {
+        Some(data) if data.len() == count => Ok(data),
+        Some(data) => Err(wrong(format!("has {} numbers in `{name}` where the model has {count}", data.len()))),
+        None => Err(wrong(format!("lacks `{name}`"))),
+    };
+    Ok(Some(State {
+        parameters: take("parameters")?,
+        memory: Memory { first: take("memory.first")?, second: take("memory.second")? },
+        best: match header.best {
+            None => None,
+            Some((held_out, iteration)) => Some(Best { parameters: take("best")?, held_out, iteration }),
+        },
+        progress: header.progress,
+    }))
+}

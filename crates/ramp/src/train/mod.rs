@@ -1,0 +1,14 @@
+//! Learning: the loop, and what plugs into it.
+
+mod checkpoint;
+mod observer;
+mod optimizer;
+mod spec;
+#[cfg(test)]
+mod tests;
+mod trainer;
+
+pub use observer::{Control, Event, Observer};
+pub use optimizer::Optimizer;
+pub use spec::{Decay, TrainSpec};
+pub use trainer::{Fit, Record, Stop, Trainer};

@@ -1,0 +1,78 @@
+//! From a gradient to new parameters.
+
+use serde::{Deserialize, Serialize};
+
+/// The rule by which parameters follow the gradient.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Optimizer {
+    /// Adam with its usual constants; `decay` above zero makes it AdamW.
+    Adam {
+        /// Decoupled weight decay per unit of learning rate.
+        #[serde(default)]
+        decay: f64,
+    },
+    /// Gradient ascent with momentum.
+    Sgd {
+        /// How much of the last step goes on.
+        #[serde(default)]
+        momentum: f64,
+    },
+}
+
+impl Default for Optimizer {
+    fn default() -> Self {
+        Optimizer::Adam { decay: 0.0 }
+    }
+}
+
+const BETA1: f64 = 0.9;
+const BETA2: f64 = 0.999;
+const EPSILON: f64 = 1e-8;
+
+/// The optimiser's memory: two numbers per parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Memory {
+    pub first: Vec<f32>,
+    pub second: Vec<f32>,
+}
+
+impl Memory {
+    pub fn new(parameters: usize) -> Self {
+        Memory { first: vec![0.0; parameters], second: vec![0.0; parameters] }
+    }
+}
+
+impl Optimizer {
+    /// Moves the parameters **up** the gradient; `step` counts from one.
+    pub(super) fn step(
+        &self,
+        step: usize,
+        rate: f64,
+        gradient: &[f32],
+        parameters: &mut [f32],
+        memory: &mut Memory,
+    ) {
+        let moments = memory.first.iter_mut().zip(&mut memory.second);
+        let each = parameters.iter_mut().zip(gradient).zip(moments);
+        match *self {
+            Optimizer::Adam { decay } => {
+                let power = i32::try_from(step).unwrap_or(i32::MAX);
+                let rate_now = (rate / (1.0 - BETA1.powi(power))) as f32;
+                let root = (1.0 / (1.0 - BETA2.powi(power))).sqrt() as f32;
+                let (b1, b2, keep) = (BETA1 as f32, BETA2 as f32, (1.0 - rate * decay) as f32);
+                for ((p, &g), (m, v)) in each {
+                    *m = b1 * *m + (1.0 - b1) * g;
+                    *v = b2 * *v + (1.0 - b2) * g * g;
+                    *p = *p * keep + rate_now * *m / (v.sqrt() * root + EPSILON as f32);
+                }
+            }
+            Optimizer::Sgd { momentum } => {
+                for ((p, &g), (m, _)) in each {
+                    *m = momentum as f32 * *m + g;
+                    *p += rate as f32 * *m;
+                }
+            }
+        }
+    }
+}
