@@ -5,5 +5,7 @@ pub(crate) mod lanes;
 pub(crate) mod pairwise;
 pub mod real;
 pub(crate) mod special;
+mod tile;
 
 pub use lanes::{Isa, isa};
+pub(crate) use tile::Finish;

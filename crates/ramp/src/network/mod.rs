@@ -6,6 +6,17 @@
 //! without packing. The number of rows is always a multiple of [`ROW_UNIT`]; rows added as padding carry zeros, and
 //! their output gradients are zero.
 
+mod activation;
+#[cfg(test)]
+pub(crate) mod check;
+mod initialization;
+mod mlp;
+mod norm;
+
+pub use activation::Activation;
+pub use initialization::Initialization;
+pub use mlp::Mlp;
+
 use rand_chacha::ChaCha8Rng;
 
 /// Blocks of rows come in multiples of this: the widest register of `f32`.
