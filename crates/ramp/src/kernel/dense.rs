@@ -525,18 +525,12 @@ impl WeightGradient<'_> {
         };
         // SAFETY: the caller checked the lengths of grad and input; the tile lies below outputs and inputs.
         let sums = unsafe {
-            tile::gradient::<R, M, N>(
-                self.grad,
-                grads,
-                self.input,
-                inputs,
-                walk,
-                [[R::zero(); N]; M],
-            )
+            let (grads, inputs) = ((self.grad, grads), (self.input, inputs, 0));
+            tile::gradient::<R, M, N, 1>(grads, inputs, walk, [[[R::zero()]; N]; M])
         };
         for (j, sums) in sums.iter().enumerate() {
             let at = (output + j) * self.inputs + input;
-            for (weight, sum) in self.grad_weights[at..at + N].iter_mut().zip(sums) {
+            for (weight, [sum]) in self.grad_weights[at..at + N].iter_mut().zip(sums) {
                 *weight += sum.sum();
             }
         }
@@ -544,10 +538,10 @@ impl WeightGradient<'_> {
 }
 
 /// `grad_bias[o] += Σ grad[o][r]`.
-struct RowSums<'a> {
-    grad: &'a [f32],
-    rows: usize,
-    grad_bias: &'a mut [f32],
+pub(super) struct RowSums<'a> {
+    pub grad: &'a [f32],
+    pub rows: usize,
+    pub grad_bias: &'a mut [f32],
 }
 
 impl Kernel<f32> for RowSums<'_> {

@@ -1,5 +1,6 @@
 //! Numerics without opinions: lanes and their mathematics, dense layers, convolution, the pairwise term.
 
+pub(crate) mod conv;
 pub(crate) mod dense;
 pub(crate) mod lanes;
 pub(crate) mod pairwise;

@@ -2,7 +2,7 @@
 //!
 //! A tile holds `M × N` registers of sums. In a product ([`product`]) `M` counts outputs, whose weights are broadcast one
 //! by one, and `N` counts registers of rows; a dense layer is the convolution with a single tap. In a weight gradient
-//! ([`gradient`]) `M` counts outputs and `N` inputs, and the sums run over registers of rows.
+//! ([`gradient`]) `M` counts outputs, `N` inputs in `L` lines of `C`, and the sums run over registers of rows.
 //! Tiles trust their callers with bounds: an index check per load would cost more than the load.
 
 use super::real::Real;
@@ -98,34 +98,41 @@ pub(super) struct Lines {
     pub input_step: usize,
 }
 
-/// `sums[j][n] + Σ grad[j] · input[n]` over lines and steps, lane by lane.
+/// `sums[j][l][c] + Σ grad[j] · input[l, c]` over lines and steps, lane by lane. Input `[l, c]` begins at
+/// `inputs[l] + c · column`: with a constant `column`, a window's taps need a pointer per row, not one each, and all
+/// pointers stay in registers.
 ///
 /// # Safety
 /// Every register `grads[j] + line·grad_line + step·grad_step` must lie within `grad`, and every register
-/// `inputs[n] + line·input_line + step·input_step` within `input`.
+/// `inputs[l] + c·column + line·input_line + step·input_step` within `input`.
 #[inline(always)]
-pub(super) unsafe fn gradient<R: Real<Element = f32>, const M: usize, const N: usize>(
-    grad: &[f32],
-    grads: [usize; M],
-    input: &[f32],
-    inputs: [usize; N],
+pub(super) unsafe fn gradient<
+    R: Real<Element = f32>,
+    const M: usize,
+    const L: usize,
+    const C: usize,
+>(
+    (grad, grads): (&[f32], [usize; M]),
+    (input, inputs, column): (&[f32], [usize; L], usize),
     walk: Lines,
-    mut sums: [[R; N]; M],
-) -> [[R; N]; M] {
+    mut sums: [[[R; C]; L]; M],
+) -> [[[R; C]; L]; M] {
     for line in 0..walk.lines {
         let mut g_at = line * walk.grad_line;
         let mut x_at = line * walk.input_line;
         for _ in 0..walk.steps {
-            let mut column = [R::zero(); M];
-            for (register, &start) in column.iter_mut().zip(&grads) {
+            let mut registers = [R::zero(); M];
+            for (register, &start) in registers.iter_mut().zip(&grads) {
                 // SAFETY: the caller's promise.
                 *register = unsafe { load(grad, start + g_at) };
             }
-            for (n, &start) in inputs.iter().enumerate() {
-                // SAFETY: the caller's promise.
-                let x: R = unsafe { load(input, start + x_at) };
-                for (sums, &g) in sums.iter_mut().zip(&column) {
-                    sums[n] = g.mul_add(x, sums[n]);
+            for (l, &start) in inputs.iter().enumerate() {
+                for c in 0..C {
+                    // SAFETY: the caller's promise.
+                    let x: R = unsafe { load(input, start + x_at + c * column) };
+                    for (sums, &g) in sums.iter_mut().zip(&registers) {
+                        sums[l][c] = g.mul_add(x, sums[l][c]);
+                    }
                 }
             }
             g_at += walk.grad_step;

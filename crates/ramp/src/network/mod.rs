@@ -9,13 +9,17 @@
 mod activation;
 #[cfg(test)]
 pub(crate) mod check;
+mod conv;
 mod initialization;
 mod mlp;
 mod norm;
+mod spec;
 
 pub use activation::Activation;
+pub use conv::{Conv, ConvLayer};
 pub use initialization::Initialization;
 pub use mlp::Mlp;
+pub use spec::{ConvSpec, MlpSpec, NetworkSpec};
 
 use rand_chacha::ChaCha8Rng;
 
