@@ -6,6 +6,21 @@
 //! without packing. The number of rows is always a multiple of [`ROW_UNIT`]; rows added as padding carry zeros, and
 //! their output gradients are zero.
 
+mod activation;
+#[cfg(test)]
+pub(crate) mod check;
+mod conv;
+mod initialization;
+mod mlp;
+mod norm;
+mod spec;
+
+pub use activation::Activation;
+pub use conv::{Conv, ConvLayer};
+pub use initialization::Initialization;
+pub use mlp::Mlp;
+pub use spec::{ConvSpec, MlpSpec, NetworkSpec};
+
 use rand_chacha::ChaCha8Rng;
 
 /// Blocks of rows come in multiples of this: the widest register of `f32`.
