@@ -9,7 +9,9 @@ pub enum Error {
     Invalid(String),
 
     /// Training or inference ran into a number that is not finite.
-    #[error("{what} is not finite; lower the learning rate, clip the gradient, or look for extreme values in the data")]
+    #[error(
+        "{what} is not finite; lower the learning rate, clip the gradient, or look for extreme values in the data"
+    )]
     NotFinite {
         /// What went astray, with the node's name.
         what: String,

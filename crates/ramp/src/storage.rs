@@ -11,11 +11,21 @@ use std::path::Path;
 /// or the new one, whatever happens in between. Missing folders are made.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<()> {
     let failed = |action: &'static str| {
-        move |source: std::io::Error| Error::File { action, path: path.to_path_buf(), source }
+        move |source: std::io::Error| Error::File {
+            action,
+            path: path.to_path_buf(),
+            source,
+        }
     };
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)
-        .map_err(|source| Error::File { action: "create", path: folder.to_path_buf(), source })?;
+    let folder = path
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(|source| Error::File {
+        action: "create",
+        path: folder.to_path_buf(),
+        source,
+    })?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = folder.join(format!(".{name}.{}.tmp", std::process::id()));
     let written = File::create(&temporary)
@@ -29,14 +39,29 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<()> {
 }
 
 /// Writes named arrays with a line of text beside them.
-pub(crate) fn write_tensors(path: &Path, tensors: Vec<(String, Vec<usize>, &[f32])>, text: &str) -> Result<()> {
+pub(crate) fn write_tensors(
+    path: &Path,
+    tensors: Vec<(String, Vec<usize>, &[f32])>,
+    text: &str,
+) -> Result<()> {
     let bytes: Vec<(String, Vec<usize>, Vec<u8>)> = tensors
         .into_iter()
-        .map(|(name, shape, data)| (name, shape, data.iter().flat_map(|x| x.to_le_bytes()).collect()))
+        .map(|(name, shape, data)| {
+            (
+                name,
+                shape,
+                data.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            )
+        })
         .collect();
     let views = bytes
         .iter()
-        .map(|(name, shape, data)| Ok((name.as_str(), TensorView::new(Dtype::F32, shape.clone(), data)?)))
+        .map(|(name, shape, data)| {
+            Ok((
+                name.as_str(),
+                TensorView::new(Dtype::F32, shape.clone(), data)?,
+            ))
+        })
         .collect::<Result<Vec<_>, safetensors::SafeTensorError>>()
         .map_err(|e| Error::Invalid(format!("arrays for `{}`: {e}", path.display())))?;
     let text = HashMap::from([("ramp".to_string(), text.to_string())]);
@@ -50,18 +75,39 @@ pub(crate) fn read_tensors(path: &Path) -> Result<Option<(String, HashMap<String
     let contents = match fs::read(path) {
         Ok(contents) => contents,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(Error::File { action: "read", path: path.to_path_buf(), source }),
+        Err(source) => {
+            return Err(Error::File {
+                action: "read",
+                path: path.to_path_buf(),
+                source,
+            });
+        }
     };
-    let damaged = |why: String| Error::Invalid(format!("`{}` is damaged or not a weights file: {why}", path.display()));
+    let damaged = |why: String| {
+        Error::Invalid(format!(
+            "`{}` is damaged or not a weights file: {why}",
+            path.display()
+        ))
+    };
     let (_, header) = SafeTensors::read_metadata(&contents).map_err(|e| damaged(e.to_string()))?;
-    let text = header.metadata().as_ref().and_then(|m| m.get("ramp")).cloned().unwrap_or_default();
+    let text = header
+        .metadata()
+        .as_ref()
+        .and_then(|m| m.get("ramp"))
+        .cloned()
+        .unwrap_or_default();
     let tensors = SafeTensors::deserialize(&contents).map_err(|e| damaged(e.to_string()))?;
     let mut arrays = HashMap::new();
     for (name, view) in tensors.tensors() {
         if view.dtype() != Dtype::F32 {
-            return Err(damaged(format!("`{name}` is not an array of 32-bit numbers")));
+            return Err(damaged(format!(
+                "`{name}` is not an array of 32-bit numbers"
+            )));
         }
-        let numbers = view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+        let numbers = view
+            .data()
+            .chunks_exact(4)
+            .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
         arrays.insert(name, numbers.collect());
     }
     Ok(Some((text, arrays)))

@@ -86,7 +86,12 @@ impl Dataset {
     }
 
     /// Adds a variable with `features` numbers per sample, sample after sample. `NaN` marks what is missing.
-    pub fn observe(self, name: impl Into<String>, features: usize, mut values: Vec<f32>) -> Result<Self> {
+    pub fn observe(
+        self,
+        name: impl Into<String>,
+        features: usize,
+        mut values: Vec<f32>,
+    ) -> Result<Self> {
         let name = name.into();
         if let Some(at) = values.iter().position(|x| x.is_infinite()) {
             return Err(Error::Invalid(format!(
@@ -96,8 +101,10 @@ impl Dataset {
         }
         let mut present = None;
         if features > 0 && values.iter().any(|x| x.is_nan()) {
-            let mask: Vec<bool> =
-                values.chunks(features).map(|sample| sample.iter().all(|x| !x.is_nan())).collect();
+            let mask: Vec<bool> = values
+                .chunks(features)
+                .map(|sample| sample.iter().all(|x| !x.is_nan()))
+                .collect();
             for (sample, &there) in values.chunks_mut(features).zip(&mask) {
                 if !there {
                     sample.fill(0.0);
@@ -106,7 +113,15 @@ impl Dataset {
             present = Some(mask);
         }
         let len = values.len();
-        self.add(Observation { name, features, values: Values::Numbers(values), present }, len)
+        self.add(
+            Observation {
+                name,
+                features,
+                values: Values::Numbers(values),
+                present,
+            },
+            len,
+        )
     }
 
     /// Adds a variable of bytes such as pixels, read as numbers from 0 to 1; `present` marks the samples that have it.
@@ -128,7 +143,15 @@ impl Dataset {
             )));
         }
         let present = present.filter(|mask| !mask.iter().all(|&p| p));
-        self.add(Observation { name, features, values: Values::Bytes(values), present }, len)
+        self.add(
+            Observation {
+                name,
+                features,
+                values: Values::Bytes(values),
+                present,
+            },
+            len,
+        )
     }
 
     fn add(mut self, observation: Observation, len: usize) -> Result<Self> {
@@ -146,7 +169,9 @@ impl Dataset {
             )));
         }
         if self.by_name.contains_key(name) {
-            return Err(Error::Invalid(format!("observation `{name}` is given twice")));
+            return Err(Error::Invalid(format!(
+                "observation `{name}` is given twice"
+            )));
         }
         self.rows = rows;
         self.by_name.insert(name.clone(), self.observations.len());
@@ -169,13 +194,22 @@ impl Dataset {
         match self.by_name.get(name) {
             Some(&i) => Ok(&self.observations[i]),
             None => {
-                let mut have: Vec<&str> = self.observations.iter().take(8).map(|o| &o.name[..]).collect();
+                let mut have: Vec<&str> = self
+                    .observations
+                    .iter()
+                    .take(8)
+                    .map(|o| &o.name[..])
+                    .collect();
                 if self.observations.len() > 8 {
                     have.push("…");
                 }
                 Err(Error::Invalid(format!(
                     "observation `{name}` named in the tree is not in the data, which has {}",
-                    if have.is_empty() { "none".into() } else { have.join(", ") }
+                    if have.is_empty() {
+                        "none".into()
+                    } else {
+                        have.join(", ")
+                    }
                 )))
             }
         }
@@ -193,16 +227,29 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         let data = Dataset::new().observe("a", 1, vec![1.0, 2.0]).unwrap();
-        assert!(say(data.clone().observe("b", 1, vec![1.0])).contains("`b` has 1 samples but `a` has 2"));
+        assert!(
+            say(data.clone().observe("b", 1, vec![1.0]))
+                .contains("`b` has 1 samples but `a` has 2")
+        );
         assert!(say(data.clone().observe("a", 1, vec![1.0, 2.0])).contains("`a` is given twice"));
-        assert!(say(data.clone().observe("b", 2, vec![1.0, 2.0, 3.0])).contains("not a whole number"));
-        assert!(say(data.clone().observe("b", 1, vec![1.0, f32::INFINITY])).contains("infinite in row 1"));
-        assert!(say(data.observation("c")).contains("`c` named in the tree is not in the data, which has a"));
+        assert!(
+            say(data.clone().observe("b", 2, vec![1.0, 2.0, 3.0])).contains("not a whole number")
+        );
+        assert!(
+            say(data.clone().observe("b", 1, vec![1.0, f32::INFINITY]))
+                .contains("infinite in row 1")
+        );
+        assert!(
+            say(data.observation("c"))
+                .contains("`c` named in the tree is not in the data, which has a")
+        );
     }
 
     #[test]
     fn a_sample_with_one_missing_number_is_missing_and_reads_as_zero() {
-        let data = Dataset::new().observe("a", 2, vec![1.0, f32::NAN, 3.0, 4.0]).unwrap();
+        let data = Dataset::new()
+            .observe("a", 2, vec![1.0, f32::NAN, 3.0, 4.0])
+            .unwrap();
         let a = data.observation("a").unwrap();
         let mut to = [9.0; 4];
         a.write(0, &mut to, 2);

@@ -16,6 +16,8 @@ pub struct Beta {
 }
 
 impl Family for Beta {
+    const FIXED_DIMS: &'static [usize] = &[2, 4];
+
     fn size(&self) -> Size {
         Size {
             setting: "dim",

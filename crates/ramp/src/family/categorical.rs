@@ -20,6 +20,8 @@ fn largest<R: Real>(eta: &[R]) -> R {
 }
 
 impl Family for Categorical {
+    const FIXED_DIMS: &'static [usize] = &[2, 3];
+
     fn size(&self) -> Size {
         Size {
             setting: "levels",

@@ -11,6 +11,8 @@ pub struct DiagonalGaussian {
 }
 
 impl Family for DiagonalGaussian {
+    const FIXED_DIMS: &'static [usize] = &[2, 4];
+
     fn size(&self) -> Size {
         Size {
             setting: "dim",

@@ -39,6 +39,8 @@ pub(super) fn log_beta<R: Real>(alpha: &[R]) -> R {
 }
 
 impl Family for Dirichlet {
+    const FIXED_DIMS: &'static [usize] = &[3];
+
     fn size(&self) -> Size {
         Size {
             setting: "levels",

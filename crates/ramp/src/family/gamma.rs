@@ -24,6 +24,8 @@ fn log_normalizer<R: Real>(k: R, r: R) -> R {
 }
 
 impl Family for Gamma {
+    const FIXED_DIMS: &'static [usize] = &[2];
+
     fn size(&self) -> Size {
         Size {
             setting: "dim",

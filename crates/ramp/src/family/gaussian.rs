@@ -115,6 +115,8 @@ fn weight_of<R: Real>(d: usize, l: &[R], y: &[R]) -> Weight<R> {
 }
 
 impl Family for Gaussian {
+    const FIXED_DIMS: &'static [usize] = &[2, 5, 27];
+
     fn size(&self) -> Size {
         Size {
             setting: "dim",

@@ -90,6 +90,10 @@ impl Description {
 /// Messages are ratios of beliefs: [`Family::constrain`] must map raw network output to a set that is closed under
 /// addition and keeps `prior + any sum of messages` valid (MATH: a message whose subtree is missing is simply left out).
 pub trait Family: Clone + Send + Sync {
+    /// Numbers of natural parameters for which the pairwise kernel is compiled apart, with constant lengths: those of
+    /// hot loops.
+    const FIXED_DIMS: &'static [usize];
+
     /// The family's one setting.
     fn size(&self) -> Size;
 

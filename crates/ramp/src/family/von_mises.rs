@@ -19,6 +19,8 @@ fn concentration<R: Real>(pair: &[R]) -> R {
 }
 
 impl Family for VonMises {
+    const FIXED_DIMS: &'static [usize] = &[2];
+
     fn size(&self) -> Size {
         Size {
             setting: "dim",

@@ -32,9 +32,7 @@ const HUGE: f64 = 1e30;
 
 /// The columns of a mixture: the beliefs `f_m` of one factor, plane by plane, padded to whole groups of columns.
 pub(crate) struct Columns<E> {
-    /// How many there are.
-    pub len: usize,
-    /// How many with padding; the distance between planes.
+    /// How many there are, with padding; the distance between planes.
     pub stride: usize,
     /// Natural parameters, `dim` planes.
     pub eta: Vec<E>,
@@ -69,12 +67,7 @@ impl<E: Element> Columns<E> {
             phi: &mut phi,
         });
         phi[len..].fill(E::from_f64(HUGE));
-        Columns {
-            len,
-            stride,
-            eta,
-            phi,
-        }
+        Columns { stride, eta, phi }
     }
 }
 
@@ -257,18 +250,38 @@ fn weigh_part<R: Real, const MEAN: bool>(
     group: &mut Group<R>,
 ) -> usize {
     with_family!(part, f => {
-        // Constant lengths let small Gaussians and the two-parameter families unroll completely.
-        match f.dim() {
-            2 => weigh_fixed::<R, _, 2, MEAN>(f, columns, column, at, work, group),
-            3 => weigh_fixed::<R, _, 3, MEAN>(f, columns, column, at, work, group),
-            4 => weigh_fixed::<R, _, 4, MEAN>(f, columns, column, at, work, group),
-            5 => weigh_fixed::<R, _, 5, MEAN>(f, columns, column, at, work, group),
-            9 => weigh_fixed::<R, _, 9, MEAN>(f, columns, column, at, work, group),
-            27 => weigh_fixed::<R, _, 27, MEAN>(f, columns, column, at, work, group),
-            _ => weigh_any::<R, _, MEAN>(f, columns, column, at, work, group),
+        // Constant lengths let the sizes in common use unroll completely; others would only make the binary larger.
+        let dim = f.dim();
+        if dim == 2 && fixed(f, 2) {
+            weigh_fixed::<R, _, 2, MEAN>(f, columns, column, at, work, group);
+        } else if dim == 3 && fixed(f, 3) {
+            weigh_fixed::<R, _, 3, MEAN>(f, columns, column, at, work, group);
+        } else if dim == 4 && fixed(f, 4) {
+            weigh_fixed::<R, _, 4, MEAN>(f, columns, column, at, work, group);
+        } else if dim == 5 && fixed(f, 5) {
+            weigh_fixed::<R, _, 5, MEAN>(f, columns, column, at, work, group);
+        } else if dim == 9 && fixed(f, 9) {
+            weigh_fixed::<R, _, 9, MEAN>(f, columns, column, at, work, group);
+        } else if dim == 27 && fixed(f, 27) {
+            weigh_fixed::<R, _, 27, MEAN>(f, columns, column, at, work, group);
+        } else {
+            weigh_any::<R, _, MEAN>(f, columns, column, at, work, group);
         }
         f.dim()
     })
+}
+
+/// Whether a family wants a kernel of its own for a number of natural parameters: known when compiling.
+#[inline(always)]
+fn fixed<F: Family>(_: &F, dim: usize) -> bool {
+    let mut i = 0;
+    while i < F::FIXED_DIMS.len() {
+        if F::FIXED_DIMS[i] == dim {
+            return true;
+        }
+        i += 1;
+    }
+    false
 }
 
 #[inline(always)]

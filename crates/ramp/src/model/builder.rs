@@ -50,13 +50,21 @@ impl ModelBuilder {
             seed: 0,
         };
         spec.describe_tree(&tree);
-        ModelBuilder { tree, spec, own: HashMap::new() }
+        ModelBuilder {
+            tree,
+            spec,
+            own: HashMap::new(),
+        }
     }
 
     /// Settings as they were stored.
     pub fn from_spec(spec: ModelSpec) -> Result<Self> {
         let tree = spec.tree()?;
-        Ok(ModelBuilder { tree, spec, own: HashMap::new() })
+        Ok(ModelBuilder {
+            tree,
+            spec,
+            own: HashMap::new(),
+        })
     }
 
     /// The family of every latent, such as `gaussian(2)`; one-dimensional Gaussians by default.
@@ -143,9 +151,16 @@ impl ModelBuilder {
     }
 
     /// Builds the model with the observations' sizes of a stored spec.
-    pub fn build_as_stored(mut self) -> Result<Model> {
-        let ModelBuilder { tree, spec, .. } = &self;
-        if spec.features.len() != tree.observations().len() || spec.families.len() != tree.latents().len() {
+    pub fn build_as_stored(self) -> Result<Model> {
+        let ModelBuilder {
+            tree,
+            spec,
+            mut own,
+        } = self;
+        let (tree, spec) = (&tree, &spec);
+        if spec.features.len() != tree.observations().len()
+            || spec.families.len() != tree.latents().len()
+        {
             return Err(Error::Invalid(format!(
                 "the stored model has sizes for {} observations and families for {} latents; its tree has {} and {}",
                 spec.features.len(),
@@ -159,33 +174,53 @@ impl ModelBuilder {
             .iter()
             .zip(&spec.families)
             .map(|(&v, belief)| {
-                let prior = spec.priors.get(tree.name(v)).cloned().unwrap_or_else(|| belief.prior());
+                let prior = spec
+                    .priors
+                    .get(tree.name(v))
+                    .cloned()
+                    .unwrap_or_else(|| belief.prior());
                 belief
                     .check(&prior)
                     .map_err(|e| Error::Invalid(format!("the prior of `{}`: {e}", tree.name(v))))?;
                 let mut incoming = tree.messages_into(v);
                 let (count, first) = (incoming.len(), incoming.next().map_or(0, |m| m.index()));
-                Ok(Node { belief: belief.clone(), prior, messages: first..first + count })
+                Ok(Node {
+                    belief: belief.clone(),
+                    prior,
+                    messages: first..first + count,
+                })
             })
             .collect::<Result<_>>()?;
         let assignment = spec.tying.assign(tree);
         let plan = Plan::new(tree, &spec.families, &spec.features, spec.view, &assignment)?;
 
-        for key in spec.networks.keys().chain(self.own.keys()) {
+        for key in spec.networks.keys().chain(own.keys()) {
             if !assignment.keys.contains(key) {
                 return Err(Error::Invalid(format!(
                     "there is no network `{key}`; the keys are {}",
-                    assignment.keys.iter().take(12).map(|k| &k[..]).collect::<Vec<_>>().join(", ")
+                    assignment
+                        .keys
+                        .iter()
+                        .take(12)
+                        .map(|k| &k[..])
+                        .collect::<Vec<_>>()
+                        .join(", ")
                 )));
             }
         }
         let mut networks = vec![];
         let mut end = 0;
         for (i, (key, &(inputs, outputs))) in assignment.keys.iter().zip(&plan.shapes).enumerate() {
-            let first = assignment.of_message.iter().position(|&n| n == i).unwrap_or(0);
-            let observes = plan.sources[first].iter().all(|s| matches!(s, Source::Observation { .. }));
-            let network = match (self.own.remove(key), spec.networks.get(key)) {
-                (Some(own), _) => own,
+            let first = assignment
+                .of_message
+                .iter()
+                .position(|&n| n == i)
+                .unwrap_or(0);
+            let observes = plan.sources[first]
+                .iter()
+                .all(|s| matches!(s, Source::Observation { .. }));
+            let network = match (own.remove(key), spec.networks.get(key)) {
+                (Some(network), _) => network,
                 (None, Some(special)) => special.build(inputs, outputs)?,
                 (None, None) if observes => spec.observation.build(inputs, outputs)?,
                 (None, None) => spec.message.build(inputs, outputs)?,
@@ -199,15 +234,28 @@ impl ModelBuilder {
             }
             let start = end;
             end += network.parameters().iter().map(|p| p.len()).sum::<usize>();
-            networks.push(NetworkSlot { key: key.clone(), network, span: start..end });
+            networks.push(NetworkSlot {
+                key: key.clone(),
+                network,
+                span: start..end,
+            });
         }
         let mut parameters = vec![0.0; end];
         for (i, slot) in networks.iter().enumerate() {
             // A stream per network: adding one does not change the others' start.
             let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
             rng.set_stream(i as u64);
-            slot.network.initialize(&mut rng, &mut parameters[slot.span.clone()]);
+            slot.network
+                .initialize(&mut rng, &mut parameters[slot.span.clone()]);
         }
-        Ok(Model { view: spec.view, tree: self.tree, spec: self.spec, nodes, plan, networks, parameters })
+        Ok(Model {
+            view: spec.view,
+            tree: tree.clone(),
+            spec: spec.clone(),
+            nodes,
+            plan,
+            networks,
+            parameters,
+        })
     }
 }

@@ -3,8 +3,8 @@
 
 mod builder;
 mod pass;
-mod planes;
 mod plan;
+mod planes;
 mod spec;
 
 pub use builder::ModelBuilder;
@@ -169,14 +169,22 @@ impl Model {
                 Ok(found)
             })
             .collect::<Result<Vec<_>>>()?;
-        Ok(Bound { observations, rows: data.rows() })
+        Ok(Bound {
+            observations,
+            rows: data.rows(),
+        })
     }
 
     /// Which messages each of some samples has: those with an observation behind them.
     pub(crate) fn batch<'a>(&self, bound: &'a Bound<'a>, samples: &'a [u32]) -> Batch<'a> {
         let count = self.plan.target.len();
         if bound.observations.iter().all(|o| o.is_complete()) {
-            return Batch { bound, samples, presence: Presence::complete(count), masks: vec![None; count] };
+            return Batch {
+                bound,
+                samples,
+                presence: Presence::complete(count),
+                masks: vec![None; count],
+            };
         }
         let words = samples.len().div_ceil(64);
         let mut bits = vec![0u64; count * words];
@@ -189,23 +197,31 @@ impl Model {
                         Source::Observation { index, .. } => {
                             let observation = bound.observations[*index];
                             for (r, &n) in samples.iter().enumerate() {
-                                own[r / 64] |= u64::from(observation.is_present(n as usize)) << (r % 64);
+                                own[r / 64] |=
+                                    u64::from(observation.is_present(n as usize)) << (r % 64);
                             }
                         }
-                        Source::Belief { terms: Terms::Sum(parts), .. } => {
+                        Source::Belief {
+                            terms: Terms::Sum(parts),
+                            ..
+                        } => {
                             for &part in parts {
                                 let part = &bits[part as usize * words..][..words];
                                 own.iter_mut().zip(part).for_each(|(a, b)| *a |= b);
                             }
                         }
-                        Source::Belief { latent, terms: Terms::TotalBut(but) } => {
+                        Source::Belief {
+                            latent,
+                            terms: Terms::TotalBut(but),
+                        } => {
                             // Behind a node of many messages: any but one, from counts of at least two.
                             let node = &self.nodes[*latent];
                             if totals[*latent].is_empty() {
                                 let mut once = vec![0u64; words];
                                 let mut twice = vec![0u64; words];
                                 for part in node.messages.clone() {
-                                    for (w, &b) in bits[part * words..][..words].iter().enumerate() {
+                                    for (w, &b) in bits[part * words..][..words].iter().enumerate()
+                                    {
                                         twice[w] |= once[w] & b;
                                         once[w] |= b;
                                     }
@@ -214,7 +230,8 @@ impl Model {
                                 totals[*latent] = once;
                             }
                             let (once, twice) = totals[*latent].split_at(words);
-                            for (w, &b) in bits[*but as usize * words..][..words].iter().enumerate() {
+                            for (w, &b) in bits[*but as usize * words..][..words].iter().enumerate()
+                            {
                                 own[w] |= twice[w] | (once[w] & !b);
                             }
                         }
@@ -227,13 +244,24 @@ impl Model {
         let mut masks = vec![None; count];
         for m in 0..count {
             let has = |r: usize| bits[m * words + r / 64] >> (r % 64) & 1 == 1;
-            let list: Vec<u32> = (0..samples.len() as u32).filter(|&r| has(r as usize)).collect();
+            let list: Vec<u32> = (0..samples.len() as u32)
+                .filter(|&r| has(r as usize))
+                .collect();
             if list.len() < samples.len() {
-                masks[m] = Some((0..samples.len()).map(|r| f32::from(u8::from(has(r)))).collect());
+                masks[m] = Some(
+                    (0..samples.len())
+                        .map(|r| f32::from(u8::from(has(r))))
+                        .collect(),
+                );
                 lists[m] = Some(list);
             }
         }
-        Batch { bound, samples, presence: Presence::new(lists), masks }
+        Batch {
+            bound,
+            samples,
+            presence: Presence::new(lists),
+            masks,
+        }
     }
 
     /// Lays out the memory for batches of a given size.
@@ -242,8 +270,10 @@ impl Model {
             return;
         }
         let block = rows.div_ceil(4).next_multiple_of(16).min(BLOCK);
-        let blocks: Vec<Range<usize>> =
-            (0..rows).step_by(block).map(|start| start..(start + block).min(rows)).collect();
+        let blocks: Vec<Range<usize>> = (0..rows)
+            .step_by(block)
+            .map(|start| start..(start + block).min(rows))
+            .collect();
         let per_shard = blocks.len().div_ceil(SHARDS).max(1);
         space.shards = blocks
             .chunks(per_shard)
@@ -274,17 +304,23 @@ impl Model {
                 }
             }
         });
-        let Workspace { shards, messages, .. } = space;
+        let Workspace {
+            shards, messages, ..
+        } = space;
         let stride = messages.stride();
         let starts = &self.plan.starts;
-        messages.split_mut().into_par_iter().enumerate().for_each(|(m, planes)| {
-            for block in shards.iter().flat_map(|s| &s.blocks) {
-                for (d, plane) in (starts[m]..starts[m + 1]).enumerate() {
-                    let from = &block.messages[plane * block.stride..][..block.rows.len()];
-                    planes[d * stride + block.rows.start..][..from.len()].copy_from_slice(from);
+        messages
+            .split_mut()
+            .into_par_iter()
+            .enumerate()
+            .for_each(|(m, planes)| {
+                for block in shards.iter().flat_map(|s| &s.blocks) {
+                    for (d, plane) in (starts[m]..starts[m + 1]).enumerate() {
+                        let from = &block.messages[plane * block.stride..][..block.rows.len()];
+                        planes[d * stride + block.rows.start..][..from.len()].copy_from_slice(from);
+                    }
                 }
-            }
-        });
+            });
     }
 
     /// The free energy of a batch and, where asked for, its gradient with respect to all parameters.
@@ -296,8 +332,12 @@ impl Model {
         space: &mut Workspace,
     ) -> Result<FreeEnergy> {
         self.prepare(space, batch.samples.len());
-        let tapes: usize =
-            space.shards.iter().flat_map(|s| &s.blocks).map(|b| self.tape_len(b.stride)).sum();
+        let tapes: usize = space
+            .shards
+            .iter()
+            .flat_map(|s| &s.blocks)
+            .map(|b| self.tape_len(b.stride))
+            .sum();
         let keep = gradient.is_some() && tapes <= KEEP;
         self.forward(batch, space, keep);
         let Some(gradient) = gradient else {
@@ -318,7 +358,11 @@ impl Model {
         self.check_finite(&value)?;
         let at_messages = &space.gradient;
         space.shards.par_iter_mut().for_each(|shard| {
-            let Shard { blocks, arena, gradient } = shard;
+            let Shard {
+                blocks,
+                arena,
+                gradient,
+            } = shard;
             gradient.clear();
             gradient.resize(self.parameters.len(), 0.0);
             let mut lent = None;
@@ -337,7 +381,10 @@ impl Model {
         });
         gradient.fill(0.0);
         for shard in &space.shards {
-            gradient.iter_mut().zip(&shard.gradient).for_each(|(sum, g)| *sum += g);
+            gradient
+                .iter_mut()
+                .zip(&shard.gradient)
+                .for_each(|(sum, g)| *sum += g);
         }
         for slot in &self.networks {
             if gradient[slot.span.clone()].iter().any(|g| !g.is_finite()) {
@@ -353,7 +400,10 @@ impl Model {
         match value.nodes.iter().position(|f| !f.is_finite()) {
             None => Ok(()),
             Some(k) => Err(Error::NotFinite {
-                what: format!("the free energy of latent `{}`", self.tree.name(self.tree.latents()[k])),
+                what: format!(
+                    "the free energy of latent `{}`",
+                    self.tree.name(self.tree.latents()[k])
+                ),
             }),
         }
     }
@@ -376,7 +426,10 @@ impl Model {
                 eta.extend(std::iter::repeat_n(prior, rows));
                 for m in node.messages.clone().filter(|&m| keep(m)) {
                     let plane = space.messages.plane(m, d);
-                    eta[start..].iter_mut().zip(plane).for_each(|(e, &x)| *e += f64::from(x));
+                    eta[start..]
+                        .iter_mut()
+                        .zip(plane)
+                        .for_each(|(e, &x)| *e += f64::from(x));
                 }
             }
             if eta.iter().any(|x| !x.is_finite()) {

@@ -4,8 +4,8 @@
 //! padded number of rows as the distance between planes. What a network saw is cheap to rebuild from the messages, so
 //! only the networks' tapes and raw outputs are kept for the way back, and those only while they fit.
 
-use super::planes::{Constrain, ConstrainBackward, Look, LookBackward, add, multiply, subtract};
 use super::plan::{Source, Stage, Terms};
+use super::planes::{Constrain, ConstrainBackward, Look, LookBackward, add, multiply, subtract};
 use super::{Batch, Model};
 use crate::kernel::real::Element;
 use crate::network::{Block, ROW_UNIT};
@@ -50,7 +50,11 @@ fn sized(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
 impl BlockState {
     pub fn new(rows: Range<usize>) -> Self {
         let stride = rows.len().next_multiple_of(ROW_UNIT);
-        BlockState { rows, stride, ..Default::default() }
+        BlockState {
+            rows,
+            stride,
+            ..Default::default()
+        }
     }
 
     /// Hands the tape's memory on to the next block.
@@ -76,13 +80,23 @@ impl Model {
     pub(super) fn tape_len(&self, stride: usize) -> usize {
         let run = |stage: &Stage, run: &[u32]| {
             let rows = run.len() * stride;
-            self.networks[stage.network].network.tape_len(rows) + self.plan.shapes[stage.network].1 * rows
+            self.networks[stage.network].network.tape_len(rows)
+                + self.plan.shapes[stage.network].1 * rows
         };
-        self.plan.stages.iter().map(|s| self.runs(s, stride).map(|r| run(s, r)).sum::<usize>()).sum()
+        self.plan
+            .stages
+            .iter()
+            .map(|s| self.runs(s, stride).map(|r| run(s, r)).sum::<usize>())
+            .sum()
     }
 
     /// All messages of a block.
-    pub(super) fn forward_block(&self, batch: &Batch<'_>, block: &mut BlockState, arena: &mut Arena) {
+    pub(super) fn forward_block(
+        &self,
+        batch: &Batch<'_>,
+        block: &mut BlockState,
+        arena: &mut Arena,
+    ) {
         let stride = block.stride;
         let mut messages = std::mem::take(&mut block.messages);
         sized(&mut messages, self.plan.width() * stride);
@@ -95,7 +109,16 @@ impl Model {
             let outputs = self.plan.shapes[stage.network].1;
             for run in self.runs(stage, stride) {
                 let rows = run.len() * stride;
-                self.gather(batch, block.rows.clone(), stage, run, stride, &messages, &block.totals, arena);
+                self.gather(
+                    batch,
+                    block.rows.clone(),
+                    stage,
+                    run,
+                    stride,
+                    &messages,
+                    &block.totals,
+                    arena,
+                );
                 let input = self.block_of(stage, rows, &arena.input);
                 let tape_len = slot.network.tape_len(rows);
                 let (tape, raw) =
@@ -104,7 +127,8 @@ impl Model {
                 let scratch = sized(&mut arena.scratch, slot.network.scratch_len(rows));
                 slot.network.forward(parameters, input, raw, tape, scratch);
                 for (position, &m) in run.iter().enumerate() {
-                    let to = &mut messages[self.plan.starts[m as usize] * stride..][..outputs * stride];
+                    let to =
+                        &mut messages[self.plan.starts[m as usize] * stride..][..outputs * stride];
                     f32::dispatch(Constrain {
                         belief: &self.nodes[self.plan.target[m as usize]].belief,
                         raw: &raw[position * stride..],
@@ -117,7 +141,12 @@ impl Model {
                     }
                 }
             }
-            if self.plan.stages.get(i + 1).is_none_or(|next| next.level > stage.level) {
+            if self
+                .plan
+                .stages
+                .get(i + 1)
+                .is_none_or(|next| next.level > stage.level)
+            {
                 self.complete_totals(stage.level, stride, &messages, &mut block.totals);
             }
         }
@@ -163,7 +192,8 @@ impl Model {
                 let (tape, raw) = block.tape[tape_at..].split_at(tape_len);
                 let grad_raw = sized(&mut arena.output, outputs * rows);
                 for (position, &m) in run.iter().enumerate() {
-                    let own = &mut grad[self.plan.starts[m as usize] * stride..][..outputs * stride];
+                    let own =
+                        &mut grad[self.plan.starts[m as usize] * stride..][..outputs * stride];
                     if let Some(mask) = batch.mask(m as usize) {
                         multiply(own, &mask[block.rows.clone()], stride);
                     }
@@ -187,10 +217,13 @@ impl Model {
                     arena,
                 );
                 let hears_beliefs = run.iter().any(|&m| {
-                    self.plan.sources[m as usize].iter().any(|s| matches!(s, Source::Belief { .. }))
+                    self.plan.sources[m as usize]
+                        .iter()
+                        .any(|s| matches!(s, Source::Belief { .. }))
                 });
                 let input = self.block_of(stage, rows, &arena.input);
-                let mut grad_input = hears_beliefs.then(|| sized(&mut arena.grad_input, inputs * rows));
+                let mut grad_input =
+                    hears_beliefs.then(|| sized(&mut arena.grad_input, inputs * rows));
                 slot.network.backward(
                     &self.parameters[slot.span.clone()],
                     input,
@@ -262,7 +295,11 @@ impl Model {
                         });
                         feature += seen;
                     }
-                    Source::Observation { index, features, flag } => {
+                    Source::Observation {
+                        index,
+                        features,
+                        flag,
+                    } => {
                         let observation = batch.observation(*index);
                         let (start, step, row_step) = if stage.wide {
                             (position * stride * inputs, 1, inputs)
@@ -273,7 +310,8 @@ impl Model {
                             let to = &mut input[start + r * row_step..];
                             observation.write(sample as usize, to, step);
                             if *flag {
-                                to[features * step] = f32::from(u8::from(observation.is_present(sample as usize)));
+                                to[features * step] =
+                                    f32::from(u8::from(observation.is_present(sample as usize)));
                             }
                         }
                         for r in block_rows.len()..stride {
@@ -298,13 +336,17 @@ impl Model {
         totals: &'a [f32],
     ) -> (Vec<&'a [f32]>, Option<&'a [f32]>) {
         let planes = |m: u32| {
-            &messages[self.plan.starts[m as usize] * stride..self.plan.starts[m as usize + 1] * stride]
+            &messages
+                [self.plan.starts[m as usize] * stride..self.plan.starts[m as usize + 1] * stride]
         };
         match terms {
             Terms::Sum(parts) => (parts.iter().map(|&m| planes(m)).collect(), None),
             Terms::TotalBut(own) => {
                 let start = self.plan.total_start[latent].unwrap_or_default() * stride;
-                (vec![&totals[start..start + planes(*own).len()]], Some(planes(*own)))
+                (
+                    vec![&totals[start..start + planes(*own).len()]],
+                    Some(planes(*own)),
+                )
             }
         }
     }
@@ -325,12 +367,15 @@ impl Model {
         let mut feature = 0;
         for source in &self.plan.sources[message] {
             match source {
-                Source::Observation { features, flag, .. } => feature += features + usize::from(*flag),
+                Source::Observation { features, flag, .. } => {
+                    feature += features + usize::from(*flag)
+                }
                 Source::Belief { latent, terms } => {
                     let node = &self.nodes[*latent];
                     let len = node.belief.dim() * stride;
                     let grad_sum = sized(space, len);
-                    let (plus, minus) = self.terms(*latent, terms, stride, &block.messages, &block.totals);
+                    let (plus, minus) =
+                        self.terms(*latent, terms, stride, &block.messages, &block.totals);
                     f32::dispatch(LookBackward {
                         node,
                         view: self.view,
@@ -344,13 +389,19 @@ impl Model {
                     match terms {
                         Terms::Sum(parts) => {
                             for &m in parts {
-                                add(&mut grad[self.plan.starts[m as usize] * stride..][..len], grad_sum);
+                                add(
+                                    &mut grad[self.plan.starts[m as usize] * stride..][..len],
+                                    grad_sum,
+                                );
                             }
                         }
                         Terms::TotalBut(own) => {
                             let start = self.plan.total_start[*latent].unwrap_or_default() * stride;
                             add(&mut grad_totals[start..start + len], grad_sum);
-                            subtract(&mut grad[self.plan.starts[*own as usize] * stride..][..len], grad_sum);
+                            subtract(
+                                &mut grad[self.plan.starts[*own as usize] * stride..][..len],
+                                grad_sum,
+                            );
                         }
                     }
                     feature += node.belief.view_dim(self.view);
@@ -376,7 +427,10 @@ impl Model {
             let len = self.nodes[k].belief.dim() * stride;
             let start = self.plan.total_start[k].unwrap_or_default() * stride;
             for m in self.nodes[k].messages.clone() {
-                add(&mut grad[self.plan.starts[m] * stride..][..len], &grad_totals[start..start + len]);
+                add(
+                    &mut grad[self.plan.starts[m] * stride..][..len],
+                    &grad_totals[start..start + len],
+                );
             }
         }
     }

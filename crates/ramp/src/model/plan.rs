@@ -16,7 +16,11 @@ pub(super) enum Source {
     /// A belief: the sum of these messages, or the total into a latent minus one of them.
     Belief { latent: usize, terms: Terms },
     /// An observation; `flag` adds an input that says whether it is there.
-    Observation { index: usize, features: usize, flag: bool },
+    Observation {
+        index: usize,
+        features: usize,
+        flag: bool,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -65,12 +69,20 @@ impl Plan {
     ) -> Result<Plan> {
         let schedule = Schedule::plan(tree, &networks.of_message);
         let mut latent_of = vec![usize::MAX; tree.variable_count()];
-        tree.latents().iter().enumerate().for_each(|(k, v)| latent_of[v.index()] = k);
+        tree.latents()
+            .iter()
+            .enumerate()
+            .for_each(|(k, v)| latent_of[v.index()] = k);
         let mut observation_of = vec![usize::MAX; tree.variable_count()];
-        tree.observations().iter().enumerate().for_each(|(i, v)| observation_of[v.index()] = i);
+        tree.observations()
+            .iter()
+            .enumerate()
+            .for_each(|(i, v)| observation_of[v.index()] = i);
 
-        let target: Vec<usize> =
-            tree.messages().map(|m| latent_of[tree.message_target(m).index()]).collect();
+        let target: Vec<usize> = tree
+            .messages()
+            .map(|m| latent_of[tree.message_target(m).index()])
+            .collect();
         let mut starts = vec![0];
         for &k in &target {
             starts.push(starts[starts.len() - 1] + beliefs[k].dim());
@@ -78,7 +90,10 @@ impl Plan {
 
         let mut level_of = vec![0; target.len()];
         for stage in &schedule.stages {
-            stage.messages.iter().for_each(|m| level_of[m.index()] = stage.level);
+            stage
+                .messages
+                .iter()
+                .for_each(|m| level_of[m.index()] = stage.level);
         }
         // A total is of use to messages that come after all of its parts.
         let ready: Vec<Option<usize>> = tree
@@ -93,7 +108,17 @@ impl Plan {
 
         let sources: Vec<Vec<Source>> = tree
             .messages()
-            .map(|m| message_sources(tree, m, level_of[m.index()], &ready, &latent_of, &observation_of, features))
+            .map(|m| {
+                message_sources(
+                    tree,
+                    m,
+                    level_of[m.index()],
+                    &ready,
+                    &latent_of,
+                    &observation_of,
+                    features,
+                )
+            })
             .collect();
 
         let mut totals = vec![vec![]; schedule.levels()];
@@ -160,7 +185,11 @@ impl Plan {
             totals,
             total_start,
             total_len,
-            shapes: shapes.into_iter().flatten().map(|(shape, _)| shape).collect(),
+            shapes: shapes
+                .into_iter()
+                .flatten()
+                .map(|(shape, _)| shape)
+                .collect(),
         })
     }
 
@@ -186,11 +215,17 @@ fn message_sources(
         .map(|v| {
             if !tree.is_latent(v) {
                 let index = observation_of[v.index()];
-                return Source::Observation { index, features: features[index], flag: crowded };
+                return Source::Observation {
+                    index,
+                    features: features[index],
+                    flag: crowded,
+                };
             }
             let latent = latent_of[v.index()];
             let terms = match (ready[latent], tree.message(factor, v)) {
-                (Some(complete), Some(own)) if complete < level => Terms::TotalBut(own.index() as u32),
+                (Some(complete), Some(own)) if complete < level => {
+                    Terms::TotalBut(own.index() as u32)
+                }
                 _ => Terms::Sum(tree.inputs(message, v).map(|m| m.index() as u32).collect()),
             };
             Source::Belief { latent, terms }

@@ -73,11 +73,16 @@ impl Kernel<f32> for Look<'_> {
         let mut space = vec![R::zero(); 3 * dim];
         let (sum, rest) = space.split_at_mut(dim);
         let (prior, belief) = rest.split_at_mut(dim);
-        prior.iter_mut().zip(&self.node.prior).for_each(|(p, &x)| *p = R::splat(x));
+        prior
+            .iter_mut()
+            .zip(&self.node.prior)
+            .for_each(|(p, &x)| *p = R::splat(x));
         let mut seen = vec![R::zero(); self.node.belief.view_dim(self.view)];
         for at in (0..self.stride).step_by(R::LANES) {
             sum_up(sum, self.plus, self.minus, self.stride, at);
-            self.node.belief.view(self.view, prior, sum, belief, &mut seen);
+            self.node
+                .belief
+                .view(self.view, prior, sum, belief, &mut seen);
             store(&seen, self.seen, self.seen_stride, at);
         }
     }
@@ -104,12 +109,17 @@ impl Kernel<f32> for LookBackward<'_> {
         let (sum, rest) = space.split_at_mut(dim);
         let (prior, rest) = rest.split_at_mut(dim);
         let (belief, grad_sum) = rest.split_at_mut(dim);
-        prior.iter_mut().zip(&self.node.prior).for_each(|(p, &x)| *p = R::splat(x));
+        prior
+            .iter_mut()
+            .zip(&self.node.prior)
+            .for_each(|(p, &x)| *p = R::splat(x));
         let mut grad_seen = vec![R::zero(); self.node.belief.view_dim(self.view)];
         for at in (0..self.stride).step_by(R::LANES) {
             sum_up(sum, self.plus, self.minus, self.stride, at);
             load(&mut grad_seen, self.grad_seen, self.seen_stride, at);
-            self.node.belief.view_backward(self.view, prior, sum, belief, &grad_seen, grad_sum);
+            self.node
+                .belief
+                .view_backward(self.view, prior, sum, belief, &grad_seen, grad_sum);
             store(grad_sum, self.grad_sum, self.stride, at);
         }
     }
@@ -160,7 +170,11 @@ impl Kernel<f32> for Combine<'_> {
     #[inline(always)]
     fn run<R: Real<Element = f32>>(self) {
         let factor = R::splat(self.factor);
-        for (to, from) in self.to.chunks_exact_mut(R::LANES).zip(self.from.chunks_exact(R::LANES)) {
+        for (to, from) in self
+            .to
+            .chunks_exact_mut(R::LANES)
+            .zip(self.from.chunks_exact(R::LANES))
+        {
             R::load(from).mul_add(factor, R::load(to)).store(to);
         }
     }
@@ -168,12 +182,20 @@ impl Kernel<f32> for Combine<'_> {
 
 /// `to += from`, for lengths that are whole registers.
 pub(super) fn add(to: &mut [f32], from: &[f32]) {
-    f32::dispatch(Combine { to, from, factor: 1.0 });
+    f32::dispatch(Combine {
+        to,
+        from,
+        factor: 1.0,
+    });
 }
 
 /// `to -= from`, for lengths that are whole registers.
 pub(super) fn subtract(to: &mut [f32], from: &[f32]) {
-    f32::dispatch(Combine { to, from, factor: -1.0 });
+    f32::dispatch(Combine {
+        to,
+        from,
+        factor: -1.0,
+    });
 }
 
 /// Multiplies every plane by a mask of its first rows.

@@ -50,7 +50,10 @@ impl ModelSpec {
         let name = |v: &crate::graph::VariableId| tree.name(*v).to_string();
         self.latents = tree.latents().iter().map(name).collect();
         self.observations = tree.observations().iter().map(name).collect();
-        self.factors = tree.factors().map(|f| tree.variables_of(f).iter().map(name).collect()).collect();
+        self.factors = tree
+            .factors()
+            .map(|f| tree.variables_of(f).iter().map(name).collect())
+            .collect();
     }
 
     /// The tree, rebuilt.

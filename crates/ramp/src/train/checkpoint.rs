@@ -53,7 +53,13 @@ pub(super) fn path(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }
 
-pub(super) fn save(folder: &Path, state: &State, model: &Model, train: &TrainSpec, rows: usize) -> Result<PathBuf> {
+pub(super) fn save(
+    folder: &Path,
+    state: &State,
+    model: &Model,
+    train: &TrainSpec,
+    rows: usize,
+) -> Result<PathBuf> {
     let header = Header {
         version: VERSION,
         model: model.spec().clone(),
@@ -62,7 +68,8 @@ pub(super) fn save(folder: &Path, state: &State, model: &Model, train: &TrainSpe
         progress: state.progress.clone(),
         best: state.best.as_ref().map(|b| (b.held_out, b.iteration)),
     };
-    let text = serde_json::to_string(&header).map_err(|e| Error::Invalid(format!("the checkpoint's header: {e}")))?;
+    let text = serde_json::to_string(&header)
+        .map_err(|e| Error::Invalid(format!("the checkpoint's header: {e}")))?;
     let mut tensors: Vec<(&str, &[f32])> = vec![
         ("parameters", &state.parameters),
         ("memory.first", &state.memory.first),
@@ -72,44 +79,78 @@ pub(super) fn save(folder: &Path, state: &State, model: &Model, train: &TrainSpe
         tensors.push(("best", &best.parameters));
     }
     let path = path(folder);
-    let tensors = tensors.into_iter().map(|(name, data)| (name.to_string(), vec![data.len()], data)).collect();
+    let tensors = tensors
+        .into_iter()
+        .map(|(name, data)| (name.to_string(), vec![data.len()], data))
+        .collect();
     write_tensors(&path, tensors, &text)?;
     Ok(path)
 }
 
 /// The state left in a folder, if there is one, after checking that it belongs to this model, data and settings.
-pub(super) fn load(folder: &Path, model: &Model, train: &TrainSpec, rows: usize) -> Result<Option<State>> {
+pub(super) fn load(
+    folder: &Path,
+    model: &Model,
+    train: &TrainSpec,
+    rows: usize,
+) -> Result<Option<State>> {
     let path = path(folder);
-    let Some((text, mut tensors)) = read_tensors(&path)? else { return Ok(None) };
+    let Some((text, mut tensors)) = read_tensors(&path)? else {
+        return Ok(None);
+    };
     let wrong = |what: String| Error::Invalid(format!("checkpoint `{}` {what}", path.display()));
-    let header: Header =
-        serde_json::from_str(&text).map_err(|e| wrong(format!("has a header that cannot be read: {e}")))?;
+    let header: Header = serde_json::from_str(&text)
+        .map_err(|e| wrong(format!("has a header that cannot be read: {e}")))?;
     if header.version > VERSION {
-        return Err(wrong(format!("was written by a newer version of this software (form {})", header.version)));
+        return Err(wrong(format!(
+            "was written by a newer version of this software (form {})",
+            header.version
+        )));
     }
     if header.model != *model.spec() {
-        return Err(wrong("belongs to another model; train into a new folder or restore the model's settings".into()));
+        return Err(wrong(
+            "belongs to another model; train into a new folder or restore the model's settings"
+                .into(),
+        ));
     }
     if header.rows != rows {
-        return Err(wrong(format!("was made with {} samples but the data now has {rows}", header.rows)));
+        return Err(wrong(format!(
+            "was made with {} samples but the data now has {rows}",
+            header.rows
+        )));
     }
     // More iterations may be asked for; a decay that depends on their number would then differ, as anyone would expect.
-    let comparable = |spec: &TrainSpec| TrainSpec { iterations: 0, ..spec.clone() };
+    let comparable = |spec: &TrainSpec| TrainSpec {
+        iterations: 0,
+        ..spec.clone()
+    };
     if comparable(&header.train) != comparable(train) {
-        return Err(wrong("was made with other training settings; restore them or train into a new folder".into()));
+        return Err(wrong(
+            "was made with other training settings; restore them or train into a new folder".into(),
+        ));
     }
     let count = model.parameters().len();
     let mut take = |name: &str| match tensors.remove(name) {
         Some(data) if data.len() == count => Ok(data),
-        Some(data) => Err(wrong(format!("has {} numbers in `{name}` where the model has {count}", data.len()))),
+        Some(data) => Err(wrong(format!(
+            "has {} numbers in `{name}` where the model has {count}",
+            data.len()
+        ))),
         None => Err(wrong(format!("lacks `{name}`"))),
     };
     Ok(Some(State {
         parameters: take("parameters")?,
-        memory: Memory { first: take("memory.first")?, second: take("memory.second")? },
+        memory: Memory {
+            first: take("memory.first")?,
+            second: take("memory.second")?,
+        },
         best: match header.best {
             None => None,
-            Some((held_out, iteration)) => Some(Best { parameters: take("best")?, held_out, iteration }),
+            Some((held_out, iteration)) => Some(Best {
+                parameters: take("best")?,
+                held_out,
+                iteration,
+            }),
         },
         progress: header.progress,
     }))

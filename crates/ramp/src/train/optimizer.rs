@@ -39,7 +39,10 @@ pub(super) struct Memory {
 
 impl Memory {
     pub fn new(parameters: usize) -> Self {
-        Memory { first: vec![0.0; parameters], second: vec![0.0; parameters] }
+        Memory {
+            first: vec![0.0; parameters],
+            second: vec![0.0; parameters],
+        }
     }
 }
 

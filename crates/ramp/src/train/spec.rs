@@ -85,39 +85,53 @@ impl TrainSpec {
         let say = |text: String| Err(Error::Invalid(text));
         let positive = |x: f64| x.is_finite() && x > 0.0;
         if !positive(self.learning_rate) {
-            return say(format!("learning_rate must be a positive number, not {}", self.learning_rate));
+            return say(format!(
+                "learning_rate must be a positive number, not {}",
+                self.learning_rate
+            ));
         }
         if let Some(clip) = self.clip
             && !positive(clip)
         {
             return say(format!("clip must be a positive number, not {clip}"));
         }
-        for (name, value) in [("batch", self.batch), ("mixture", self.mixture), ("population", self.population)] {
+        for (name, value) in [
+            ("batch", self.batch),
+            ("mixture", self.mixture),
+            ("population", self.population),
+        ] {
             if value == Some(0) {
                 return say(format!("{name} must be at least 1, not 0"));
             }
         }
         if !(0.0..0.95).contains(&self.holdout) {
-            return say(format!("holdout must be a fraction from 0 up to 0.95, not {}", self.holdout));
+            return say(format!(
+                "holdout must be a fraction from 0 up to 0.95, not {}",
+                self.holdout
+            ));
         }
         if self.evaluate_every == 0 {
             return say("evaluate_every must be at least 1, not 0".into());
         }
         if self.patience.is_some() && self.holdout == 0.0 {
-            return say("patience needs held-out samples; set holdout to a fraction such as 0.2".into());
+            return say(
+                "patience needs held-out samples; set holdout to a fraction such as 0.2".into(),
+            );
         }
         match self.decay {
-            Decay::Cosine { to } if !(0.0..=1.0).contains(&to) => {
-                say(format!("the cosine decay's `to` must be between 0 and 1, not {to}"))
+            Decay::Cosine { to } if !(0.0..=1.0).contains(&to) => say(format!(
+                "the cosine decay's `to` must be between 0 and 1, not {to}"
+            )),
+            Decay::Step { every: 0, .. } => {
+                say("the step decay's `every` must be at least 1, not 0".into())
             }
-            Decay::Step { every: 0, .. } => say("the step decay's `every` must be at least 1, not 0".into()),
-            Decay::Step { factor, .. } if !positive(factor) => {
-                say(format!("the step decay's `factor` must be a positive number, not {factor}"))
-            }
+            Decay::Step { factor, .. } if !positive(factor) => say(format!(
+                "the step decay's `factor` must be a positive number, not {factor}"
+            )),
             _ => match self.optimizer {
-                Optimizer::Adam { decay } if !(decay.is_finite() && decay >= 0.0) => {
-                    say(format!("the weight decay must not be negative, but is {decay}"))
-                }
+                Optimizer::Adam { decay } if !(decay.is_finite() && decay >= 0.0) => say(format!(
+                    "the weight decay must not be negative, but is {decay}"
+                )),
                 Optimizer::Sgd { momentum } if !(0.0..1.0).contains(&momentum) => {
                     say(format!("momentum must be from 0 up to 1, not {momentum}"))
                 }
@@ -131,16 +145,20 @@ impl TrainSpec {
         if iteration < self.warmup {
             return self.learning_rate * (iteration + 1) as f64 / self.warmup as f64;
         }
-        let (done, all) = ((iteration - self.warmup) as f64, self.iterations.saturating_sub(self.warmup).max(1) as f64);
+        let (done, all) = (
+            (iteration - self.warmup) as f64,
+            self.iterations.saturating_sub(self.warmup).max(1) as f64,
+        );
         self.learning_rate
             * match self.decay {
                 Decay::Constant => 1.0,
                 Decay::Cosine { to } => {
-                    to + (1.0 - to) * 0.5 * (1.0 + (std::f64::consts::PI * (done / all).min(1.0)).cos())
+                    to + (1.0 - to)
+                        * 0.5
+                        * (1.0 + (std::f64::consts::PI * (done / all).min(1.0)).cos())
                 }
-                Decay::Step { every, factor } => {
-                    factor.powi(i32::try_from((iteration - self.warmup) / every).unwrap_or(i32::MAX))
-                }
+                Decay::Step { every, factor } => factor
+                    .powi(i32::try_from((iteration - self.warmup) / every).unwrap_or(i32::MAX)),
             }
     }
 }

@@ -8,8 +8,8 @@ use crate::data::Dataset;
 use crate::model::{Bound, Model, Workspace};
 use crate::objective::{FreeEnergy, Mixture};
 use crate::{Error, Result};
-use rand::seq::SliceRandom;
 use rand::SeedableRng;
+use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -71,7 +71,12 @@ impl<'a> Trainer<'a> {
     /// A trainer with checked settings.
     pub fn new(spec: TrainSpec) -> Result<Self> {
         spec.check()?;
-        Ok(Trainer { spec, threads: None, folder: None, observers: vec![] })
+        Ok(Trainer {
+            spec,
+            threads: None,
+            folder: None,
+            observers: vec![],
+        })
     }
 
     /// Uses this many threads; all of the machine's by default.
@@ -118,33 +123,55 @@ impl<'a> Trainer<'a> {
         let mut state = self.start(model, &split)?;
         let mut stop = Stop::Finished;
         model.parameters_mut().copy_from_slice(&state.parameters);
-        let start =
-            Event::Start { iteration: state.progress.iteration, iterations: self.spec.iterations, model };
+        let start = Event::Start {
+            iteration: state.progress.iteration,
+            iterations: self.spec.iterations,
+            model,
+        };
         if tell(&mut self.observers, &start) == Control::Stop {
             stop = Stop::Interrupted;
         }
-        let mut work = Work { step: Workspace::default(), held_out: Workspace::default(), gradient: vec![0.0; model.parameters().len()] };
+        let mut work = Work {
+            step: Workspace::default(),
+            held_out: Workspace::default(),
+            gradient: vec![0.0; model.parameters().len()],
+        };
         let mut saved = state.progress.iteration;
         while stop == Stop::Finished && state.progress.iteration < self.spec.iterations {
-            if self.spec.patience.is_some_and(|p| state.progress.since_best >= p) {
+            if self
+                .spec
+                .patience
+                .is_some_and(|p| state.progress.since_best >= p)
+            {
                 stop = Stop::Converged;
                 break;
             }
             tell(&mut self.observers, &Event::Begin);
             let mut record = self.step(model, &bound, &split, &mut state, &mut work, enter)?;
             let done = record.iteration;
-            if !split.held_out.is_empty() && (done % self.spec.evaluate_every == 0 || done == self.spec.iterations) {
+            if !split.held_out.is_empty()
+                && (done % self.spec.evaluate_every == 0 || done == self.spec.iterations)
+            {
                 let value = self.held_out(model, &bound, &split, &mut work, enter)?;
                 record.held_out = Some(value);
                 if state.best.as_ref().is_none_or(|b| value > b.held_out) {
-                    state.best =
-                        Some(Best { parameters: model.parameters().to_vec(), held_out: value, iteration: done });
+                    state.best = Some(Best {
+                        parameters: model.parameters().to_vec(),
+                        held_out: value,
+                        iteration: done,
+                    });
                     state.progress.since_best = 0;
                 } else {
                     state.progress.since_best += 1;
                 }
             }
-            let control = tell(&mut self.observers, &Event::Step { record: &record, model });
+            let control = tell(
+                &mut self.observers,
+                &Event::Step {
+                    record: &record,
+                    model,
+                },
+            );
             state.progress.records.push(record);
             if control == Control::Stop {
                 stop = Stop::Interrupted;
@@ -188,9 +215,13 @@ impl<'a> Trainer<'a> {
     }
 
     fn save(&mut self, model: &Model, state: &mut State, split: &Split) -> Result<()> {
-        let Some((folder, _)) = &self.folder else { return Ok(()) };
+        let Some((folder, _)) = &self.folder else {
+            return Ok(());
+        };
         if model.parameters().iter().any(|p| !p.is_finite()) {
-            return Err(Error::NotFinite { what: "a weight".into() });
+            return Err(Error::NotFinite {
+                what: "a weight".into(),
+            });
         }
         state.parameters.copy_from_slice(model.parameters());
         let path = checkpoint::save(folder, state, model, &self.spec, split.rows)?;
@@ -211,14 +242,22 @@ impl<'a> Trainer<'a> {
         let samples = split.batch(&self.spec, iteration);
         let drawn = split.drawn(&self.spec, iteration, samples.len());
         let population = self.spec.population.unwrap_or(split.train.len());
-        let mixture = Mixture { drawn: drawn.as_deref(), population: Some(population) };
+        let mixture = Mixture {
+            drawn: drawn.as_deref(),
+            population: Some(population),
+        };
         let mut value = Ok(FreeEnergy::default());
         enter(&mut || {
             let batch = model.batch(bound, &samples);
             value = model.evaluate(&batch, mixture, Some(&mut work.gradient), &mut work.step);
         });
         let value = value.map_err(|e| at(e, iteration + 1))?;
-        let norm = work.gradient.iter().map(|&g| f64::from(g).powi(2)).sum::<f64>().sqrt();
+        let norm = work
+            .gradient
+            .iter()
+            .map(|&g| f64::from(g).powi(2))
+            .sum::<f64>()
+            .sqrt();
         if let Some(clip) = self.spec.clip
             && norm > clip
         {
@@ -226,9 +265,21 @@ impl<'a> Trainer<'a> {
             work.gradient.iter_mut().for_each(|g| *g *= scale);
         }
         let rate = self.spec.rate(iteration);
-        self.spec.optimizer.step(iteration + 1, rate, &work.gradient, model.parameters_mut(), &mut state.memory);
+        self.spec.optimizer.step(
+            iteration + 1,
+            rate,
+            &work.gradient,
+            model.parameters_mut(),
+            &mut state.memory,
+        );
         state.progress.iteration += 1;
-        Ok(Record { iteration: iteration + 1, free_energy: value.mean(), held_out: None, gradient_norm: norm, rate })
+        Ok(Record {
+            iteration: iteration + 1,
+            free_energy: value.mean(),
+            held_out: None,
+            gradient_norm: norm,
+            rate,
+        })
     }
 
     fn held_out(
@@ -241,11 +292,19 @@ impl<'a> Trainer<'a> {
     ) -> Result<f64> {
         let population = self.spec.population.unwrap_or(split.train.len());
         let mut total = 0.0;
-        for samples in split.held_out.chunks(split.held_out.len().div_ceil(split.held_out.len().div_ceil(HELD_OUT))) {
+        for samples in split.held_out.chunks(
+            split
+                .held_out
+                .len()
+                .div_ceil(split.held_out.len().div_ceil(HELD_OUT)),
+        ) {
             let mut value = Ok(FreeEnergy::default());
             enter(&mut || {
                 let batch = model.batch(bound, samples);
-                let mixture = Mixture { drawn: None, population: Some(population) };
+                let mixture = Mixture {
+                    drawn: None,
+                    population: Some(population),
+                };
                 value = model.evaluate(&batch, mixture, None, &mut work.held_out);
             });
             total += value?.mean() * samples.len() as f64;
@@ -276,7 +335,9 @@ fn tell<'a>(observers: &mut [Box<dyn Observer + 'a>], event: &Event<'_>) -> Cont
 /// Says when a number went astray.
 fn at(error: Error, iteration: usize) -> Error {
     match error {
-        Error::NotFinite { what } => Error::NotFinite { what: format!("at iteration {iteration}, {what}") },
+        Error::NotFinite { what } => Error::NotFinite {
+            what: format!("at iteration {iteration}, {what}"),
+        },
         other => other,
     }
 }
@@ -321,7 +382,11 @@ impl Split {
                 train.len()
             )));
         }
-        Ok(Split { rows, train, held_out })
+        Ok(Split {
+            rows,
+            train,
+            held_out,
+        })
     }
 
     /// The samples of a step: batches of a random order, drawn anew each epoch.
