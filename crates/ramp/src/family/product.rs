@@ -1,7 +1,7 @@
 //! A belief about one latent: a product of one or more families, side by side.
 
-use super::{AnyFamily, Description, Family, NAMES, Weight, with_family};
-use crate::kernel::real::Real;
+use super::{AnyFamily, Description, Family, NAMES, with_family};
+use crate::kernel::real::{Operation, Real};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -118,7 +118,7 @@ impl Belief {
         let mut at = 0;
         for part in &self.parts {
             with_family!(part, f => {
-                sum = sum + f.log_normalizer(&eta[at..at + f.dim()]);
+                sum = sum + R::enter(f, LogNormalizer(&eta[at..at + f.dim()]));
                 at += f.dim();
             });
         }
@@ -133,8 +133,7 @@ impl Belief {
         for part in &self.parts {
             with_family!(part, f => {
                 let span = at..at + f.dim();
-                let weight: Weight<R> = f.weight_and_mean(&eta[span.clone()], &mut mean[span]);
-                sum = sum + weight.ln();
+                sum = sum + R::enter(f, Mean(&eta[span.clone()], &mut mean[span]));
                 at += f.dim();
             });
         }
@@ -148,7 +147,7 @@ impl Belief {
         for part in &self.parts {
             with_family!(part, f => {
                 let span = at..at + f.dim();
-                f.constrain(&raw[span.clone()], &mut message[span]);
+                R::enter(f, Constrain(&raw[span.clone()], &mut message[span]));
                 at += f.dim();
             });
         }
@@ -161,7 +160,8 @@ impl Belief {
         for part in &self.parts {
             with_family!(part, f => {
                 let span = at..at + f.dim();
-                f.constrain_backward(&raw[span.clone()], &grad_message[span.clone()], &mut grad_raw[span]);
+                let (raw, grad) = (&raw[span.clone()], &grad_message[span.clone()]);
+                R::enter(f, ConstrainBackward(raw, grad, &mut grad_raw[span]));
                 at += f.dim();
             });
         }
@@ -187,7 +187,8 @@ impl Belief {
         let (mut at, mut to) = (0, 0);
         for part in &self.parts {
             with_family!(part, f => {
-                f.moments(&belief[at..at + f.dim()], &mut seen[to..to + f.moments_dim()]);
+                let belief = &belief[at..at + f.dim()];
+                R::enter(f, Moments(belief, &mut seen[to..to + f.moments_dim()]));
                 at += f.dim();
                 to += f.moments_dim();
             });
@@ -217,7 +218,7 @@ impl Belief {
             with_family!(part, f => {
                 let span = at..at + f.dim();
                 let seen = &grad_seen[to..to + f.moments_dim()];
-                f.moments_backward(&belief[span.clone()], seen, &mut grad_sum[span]);
+                R::enter(f, MomentsBackward(&belief[span.clone()], seen, &mut grad_sum[span]));
                 at += f.dim();
                 to += f.moments_dim();
             });
@@ -253,6 +254,29 @@ impl Belief {
             .sum();
         along - phi + self.log_normalizer(b)
     }
+}
+
+macro_rules! operations {
+    ($($name:ident($($field:ident: $type:ty),*) -> $output:ty = |$f:ident| $body:expr;)*) => {$(
+        struct $name<'a, R>($($type),*);
+        impl<R: Real> Operation<R> for $name<'_, R> {
+            type Output = $output;
+            #[inline(always)]
+            fn apply<F: Family>(self, $f: &F) -> $output {
+                let $name($($field),*) = self;
+                $body
+            }
+        }
+    )*};
+}
+
+operations! {
+    LogNormalizer(eta: &'a [R]) -> R = |f| f.log_normalizer(eta);
+    Mean(eta: &'a [R], mean: &'a mut [R]) -> R = |f| f.weight_and_mean(eta, mean).ln();
+    Constrain(raw: &'a [R], message: &'a mut [R]) -> () = |f| f.constrain(raw, message);
+    ConstrainBackward(raw: &'a [R], grad: &'a [R], grad_raw: &'a mut [R]) -> () = |f| f.constrain_backward(raw, grad, grad_raw);
+    Moments(eta: &'a [R], seen: &'a mut [R]) -> () = |f| f.moments(eta, seen);
+    MomentsBackward(eta: &'a [R], grad: &'a [R], grad_eta: &'a mut [R]) -> () = |f| f.moments_backward(eta, grad, grad_eta);
 }
 
 impl<F: Into<AnyFamily>> From<F> for Belief {

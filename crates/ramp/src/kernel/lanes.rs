@@ -4,15 +4,16 @@
 //! scaling by a power of two) are the trait [`Lanes`]; everything else is written once. Polynomials are the classic ones of
 //! Cephes and Eigen; the tests below hold them to 1e-6 relative over their whole range.
 
-use super::real::{Element, Kernel, Real};
-use pulp::{NullaryFnOnce, Scalar256b, Simd};
+use super::real::{Element, Kernel, Operation, Real};
+use crate::family::Family;
+use pulp::{NullaryFnOnce, Scalar128b, Simd};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::sync::OnceLock;
 
 /// The instruction sets with kernels of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isa {
-    /// Whatever the compiler makes of plain arrays of 8.
+    /// Whatever the compiler makes of plain arrays of 4.
     Portable,
     /// 8 lanes with fused multiply-add.
     Avx2,
@@ -74,7 +75,7 @@ pub(crate) fn dispatch_on<K: Kernel<f32>>(isa: Isa, kernel: K) -> K::Output {
         }
     }
     let _ = isa;
-    On::<Scalar256b, K>(kernel, std::marker::PhantomData).call()
+    On::<Scalar128b, K>(kernel, std::marker::PhantomData).call()
 }
 
 impl Element for f32 {
@@ -89,6 +90,9 @@ impl Element for f32 {
 
 /// What differs between instruction sets beyond plain arithmetic.
 pub(crate) trait Lanes: Simd {
+    /// See [`Real::enter`].
+    fn enter<F: Family, O: Operation<Lane<Self>>>(family: &F, operation: O) -> O::Output;
+
     /// `1/√x` to about 2e-7.
     fn rsqrt(self, x: Self::f32s) -> Self::f32s;
 
@@ -119,7 +123,30 @@ pub(crate) trait Lanes: Simd {
     }
 }
 
-impl Lanes for Scalar256b {
+/// Functions compiled for one instruction set and one family. Methods of the family's type, so that the compiler puts each
+/// family into a unit of its own and translates them side by side.
+#[cfg(target_arch = "x86_64")]
+trait Entry: Family {
+    #[target_feature(
+        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt,sse4.2"
+    )]
+    unsafe fn on_avx512<O: Operation<Lane<pulp::x86::V4>>>(&self, operation: O) -> O::Output {
+        operation.apply(self)
+    }
+
+    #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,sse4.2")]
+    unsafe fn on_avx2<O: Operation<Lane<pulp::x86::V3>>>(&self, operation: O) -> O::Output {
+        operation.apply(self)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<F: Family> Entry for F {}
+
+impl Lanes for Scalar128b {
+    fn enter<F: Family, O: Operation<Lane<Self>>>(family: &F, operation: O) -> O::Output {
+        operation.apply(family)
+    }
     #[inline(always)]
     fn rsqrt(self, x: Self::f32s) -> Self::f32s {
         self.div_f32s(self.splat_f32s(1.0), self.sqrt_f32s(x))
@@ -142,6 +169,11 @@ fn newton_rsqrt<S: Simd>(simd: S, x: S::f32s, y: S::f32s) -> S::f32s {
 #[cfg(target_arch = "x86_64")]
 impl Lanes for pulp::x86::V3 {
     #[inline(always)]
+    fn enter<F: Family, O: Operation<Lane<Self>>>(family: &F, operation: O) -> O::Output {
+        // SAFETY: lanes of this type exist only where `dispatch_on` found the instructions.
+        unsafe { family.on_avx2(operation) }
+    }
+    #[inline(always)]
     fn rsqrt(self, x: Self::f32s) -> Self::f32s {
         let guess = pulp::cast(self.avx._mm256_rsqrt_ps(pulp::cast(x)));
         newton_rsqrt(self, x, guess)
@@ -150,6 +182,11 @@ impl Lanes for pulp::x86::V3 {
 
 #[cfg(target_arch = "x86_64")]
 impl Lanes for pulp::x86::V4 {
+    #[inline(always)]
+    fn enter<F: Family, O: Operation<Lane<Self>>>(family: &F, operation: O) -> O::Output {
+        // SAFETY: lanes of this type exist only where `dispatch_on` found the instructions.
+        unsafe { family.on_avx512(operation) }
+    }
     #[inline(always)]
     fn rsqrt(self, x: Self::f32s) -> Self::f32s {
         let guess = pulp::cast(self.avx512f._mm512_rsqrt14_ps(pulp::cast(x)));
@@ -170,7 +207,7 @@ impl Lanes for pulp::x86::V4 {
 /// Values exist only inside [`dispatch_on`], which has checked that the machine has `S`: that is what makes
 /// [`token`] sound.
 #[derive(Clone, Copy)]
-pub(crate) struct Lane<S: Lanes>(S::f32s);
+pub(crate) struct Lane<S: Simd>(S::f32s);
 
 /// The proof that the machine has `S`.
 #[inline(always)]
@@ -380,6 +417,10 @@ impl<S: Lanes> Real for Lane<S> {
     #[inline(always)]
     fn bessel_i0(self) -> (Self, Self, Self) {
         super::special::bessel_i0_rational(self)
+    }
+    #[inline(always)]
+    fn enter<F: Family, O: Operation<Self>>(family: &F, operation: O) -> O::Output {
+        S::enter(family, operation)
     }
 }
 

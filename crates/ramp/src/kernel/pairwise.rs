@@ -22,8 +22,8 @@
 //! can differ. Sums over columns run within tiles first. Padded columns have `Φ(f) = +10³⁰` and so no weight; padded rows
 //! have their `L` set to that. Chunks of rows have a fixed size: results do not depend on the number of threads.
 
-use super::real::{Element, Kernel, Real};
-use crate::family::{AnyFamily, Belief, Family, with_family};
+use super::real::{Element, Kernel, Operation, Real};
+use crate::family::{Belief, Family, with_family};
 
 /// Columns that go through a family's formula together; independent chains that hide its latency.
 const COLUMNS: usize = 8;
@@ -215,7 +215,11 @@ impl<R: Real> Work<R> {
         }
         let mut at = 0;
         for part in belief.parts() {
-            at += weigh_part::<R, MEAN>(part, columns, column, at, self, &mut group);
+            let group = &mut group;
+            with_family!(part, f => {
+                R::enter(f, Weigh::<R, MEAN> { columns, column, at, work: self, group });
+                at += f.dim();
+            });
         }
         group
     }
@@ -239,17 +243,28 @@ impl<R: Real> Group<R> {
     }
 }
 
-/// One part's share of a group of columns; returns its number of natural parameters.
-#[inline(always)]
-fn weigh_part<R: Real, const MEAN: bool>(
-    part: &AnyFamily,
-    columns: &Columns<R::Element>,
+/// One part's share of a group of columns.
+struct Weigh<'a, R: Real, const MEAN: bool> {
+    columns: &'a Columns<R::Element>,
     column: usize,
+    /// Where the part's natural parameters start.
     at: usize,
-    work: &mut Work<R>,
-    group: &mut Group<R>,
-) -> usize {
-    with_family!(part, f => {
+    work: &'a mut Work<R>,
+    group: &'a mut Group<R>,
+}
+
+impl<R: Real, const MEAN: bool> Operation<R> for Weigh<'_, R, MEAN> {
+    type Output = ();
+
+    #[inline(always)]
+    fn apply<F: Family>(self, f: &F) {
+        let Weigh {
+            columns,
+            column,
+            at,
+            work,
+            group,
+        } = self;
         // Constant lengths let the sizes in common use unroll completely; others would only make the binary larger.
         let dim = f.dim();
         if dim == 2 && fixed(f, 2) {
@@ -260,15 +275,12 @@ fn weigh_part<R: Real, const MEAN: bool>(
             weigh_fixed::<R, _, 4, MEAN>(f, columns, column, at, work, group);
         } else if dim == 5 && fixed(f, 5) {
             weigh_fixed::<R, _, 5, MEAN>(f, columns, column, at, work, group);
-        } else if dim == 9 && fixed(f, 9) {
-            weigh_fixed::<R, _, 9, MEAN>(f, columns, column, at, work, group);
         } else if dim == 27 && fixed(f, 27) {
             weigh_fixed::<R, _, 27, MEAN>(f, columns, column, at, work, group);
         } else {
             weigh_any::<R, _, MEAN>(f, columns, column, at, work, group);
         }
-        f.dim()
-    })
+    }
 }
 
 /// Whether a family wants a kernel of its own for a number of natural parameters: known when compiling.

@@ -1,5 +1,6 @@
 //! The number type that every formula is written over: `f64` for oracles, a register of `f32` for work.
 
+use crate::family::Family;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// A real number, or a register of them treated alike.
@@ -62,6 +63,12 @@ pub trait Real:
     /// The Bessel function `I0(x)` for `x ≥ 0` as `(exponent, scale)` with `I0 = scale · exp(exponent)`, and `I1(x) / (x I0(x))`.
     fn bessel_i0(self) -> (Self, Self, Self);
 
+    /// Does something with a family in a function of its own, compiled for these lanes.
+    ///
+    /// Formulas must be inlined to reach the lanes' instructions; without such borders every loop would hold every
+    /// family's formulas.
+    fn enter<F: Family, O: Operation<Self>>(family: &F, operation: O) -> O::Output;
+
     /// Zero in every lane.
     #[inline(always)]
     fn zero() -> Self {
@@ -95,6 +102,14 @@ pub trait Kernel<E: Element> {
     type Output;
     /// The work, on lanes of type `R`.
     fn run<R: Real<Element = E>>(self) -> Self::Output;
+}
+
+/// Something done with any family, on lanes of one type.
+pub trait Operation<R: Real> {
+    /// What it returns.
+    type Output;
+    /// Does it.
+    fn apply<F: Family>(self, family: &F) -> Self::Output;
 }
 
 impl Element for f64 {
@@ -162,5 +177,8 @@ impl Real for f64 {
     }
     fn bessel_i0(self) -> (Self, Self, Self) {
         super::special::bessel_i0_f64(self)
+    }
+    fn enter<F: Family, O: Operation<Self>>(family: &F, operation: O) -> O::Output {
+        operation.apply(family)
     }
 }
