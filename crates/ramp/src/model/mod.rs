@@ -6,6 +6,8 @@ mod pass;
 mod plan;
 mod planes;
 mod spec;
+#[cfg(test)]
+mod tests;
 
 pub use builder::ModelBuilder;
 pub use spec::ModelSpec;

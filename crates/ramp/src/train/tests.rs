@@ -1,1 +1,414 @@
+//! What training promises: it learns, it resumes bit for bit, threads do not matter, and trouble is named.
 
+use super::*;
+use crate::data::Dataset;
+use crate::graph::FactorTree;
+use crate::model::Model;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+/// Two pairs of noisy readings under one cause.
+fn data(rows: usize) -> Dataset {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut normal = || -> f32 { StandardNormal.sample(&mut rng) };
+    let mut columns = vec![vec![]; 6];
+    for _ in 0..rows {
+        let root = normal();
+        for child in 0..2 {
+            let z = root + normal();
+            for leaf in 0..3 {
+                columns[3 * child + leaf].push(z + 0.5 * normal());
+            }
+        }
+    }
+    columns
+        .into_iter()
+        .enumerate()
+        .fold(Dataset::new(), |d, (i, c)| {
+            d.observe(format!("x{}", i + 1), 1, c).unwrap()
+        })
+}
+
+fn model(data: &Dataset) -> Model {
+    Model::builder(FactorTree::from_newick("((x1,x2,x3)a,(x4,x5,x6)b)r;").unwrap())
+        .seed(5)
+        .build(data)
+        .unwrap()
+}
+
+fn spec() -> TrainSpec {
+    TrainSpec {
+        iterations: 24,
+        batch: Some(64),
+        mixture: Some(40),
+        learning_rate: 3e-3,
+        holdout: 0.25,
+        evaluate_every: 5,
+        clip: Some(1.0),
+        warmup: 4,
+        decay: Decay::Cosine { to: 0.1 },
+        ..Default::default()
+    }
+}
+
+#[test]
+fn free_energy_rises_on_samples_never_seen() {
+    let data = data(600);
+    let mut model = model(&data);
+    let spec = TrainSpec {
+        iterations: 150,
+        mixture: None,
+        ..spec()
+    };
+    let fit = Trainer::new(spec).unwrap().fit(&mut model, &data).unwrap();
+    assert_eq!(fit.stop, Stop::Finished);
+    let held: Vec<f64> = fit.records.iter().filter_map(|r| r.held_out).collect();
+    assert!(held[held.len() - 1] > held[0] + 0.1, "{held:?}");
+    assert_eq!(fit.held_out, held.iter().copied().reduce(f64::max));
+}
+
+#[test]
+fn an_interrupted_run_ends_bit_for_bit_like_an_uninterrupted_one() {
+    let data = data(200);
+    let folder = tempfile::tempdir().unwrap();
+    for optimizer in [
+        Optimizer::default(),
+        Optimizer::Adam { decay: 0.1 },
+        Optimizer::Sgd { momentum: 0.9 },
+    ] {
+        let spec = TrainSpec {
+            optimizer: optimizer.clone(),
+            ..spec()
+        };
+        let mut whole = model(&data);
+        let fit = Trainer::new(spec.clone())
+            .unwrap()
+            .fit(&mut whole, &data)
+            .unwrap();
+
+        let place = folder
+            .path()
+            .join(format!("{optimizer:?}").replace(|c: char| !c.is_alphanumeric(), "_"));
+        for stop_at in [3, 11, 12, usize::MAX] {
+            let mut pieces = model(&data);
+            // A new start each time: nothing but the folder carries over.
+            let outcome = Trainer::new(spec.clone())
+                .unwrap()
+                .checkpoints(&place, 4)
+                .observer(move |event: &Event<'_>| match event {
+                    Event::Step { record, .. } if record.iteration == stop_at => Control::Stop,
+                    _ => Control::Continue,
+                })
+                .fit(&mut pieces, &data)
+                .unwrap();
+            if stop_at == usize::MAX {
+                assert_eq!(pieces.parameters(), whole.parameters());
+                assert_eq!(outcome.records, fit.records);
+            } else {
+                assert_eq!(outcome.stop, Stop::Interrupted);
+                assert_eq!(outcome.records.len(), stop_at);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let data = data(300);
+    let run = |threads: usize| {
+        let mut model = model(&data);
+        let fit = Trainer::new(spec())
+            .unwrap()
+            .threads(threads)
+            .fit(&mut model, &data)
+            .unwrap();
+        (model.parameters().to_vec(), fit.records)
+    };
+    let one = run(1);
+    assert_eq!(one, run(2));
+    assert_eq!(one, run(3));
+}
+
+#[test]
+fn training_stops_when_held_out_samples_stop_improving_and_keeps_the_best() {
+    let data = data(80);
+    let mut model = model(&data);
+    // Few samples and a high rate: it overfits soon.
+    let spec = TrainSpec {
+        iterations: 2000,
+        batch: None,
+        mixture: None,
+        learning_rate: 2e-2,
+        decay: Decay::Constant,
+        patience: Some(4),
+        ..spec()
+    };
+    let fit = Trainer::new(spec).unwrap().fit(&mut model, &data).unwrap();
+    assert_eq!(fit.stop, Stop::Converged);
+    assert!(fit.records.len() < 2000);
+    let best = fit
+        .records
+        .iter()
+        .filter_map(|r| r.held_out.map(|h| (r.iteration, h)))
+        .fold((0, f64::MIN), |a, b| if b.1 > a.1 { b } else { a });
+    assert_eq!((fit.iteration, fit.held_out), (best.0, Some(best.1)));
+}
+
+#[test]
+fn a_number_gone_astray_stops_training_and_leaves_the_last_good_checkpoint() {
+    let data = data(100);
+    let folder = tempfile::tempdir().unwrap();
+    let mut first = model(&data);
+    let tame = TrainSpec {
+        iterations: 4,
+        holdout: 0.0,
+        mixture: None,
+        clip: None,
+        ..spec()
+    };
+    Trainer::new(tame.clone())
+        .unwrap()
+        .checkpoints(folder.path(), 2)
+        .fit(&mut first, &data)
+        .unwrap();
+    let before = std::fs::read(folder.path().join("checkpoint.safetensors")).unwrap();
+
+    let mut wild = model(&data);
+    let error = Trainer::new(TrainSpec {
+        iterations: 50,
+        ..tame
+    })
+    .unwrap()
+    .checkpoints(folder.path(), 1000)
+    .observer(|event: &Event<'_>| {
+        if let Event::Step { record, model } = event
+            && record.iteration == 6
+        {
+            assert!(model.parameters().iter().all(|p| p.is_finite()));
+        }
+        Control::Continue
+    })
+    .fit(&mut poison(&mut wild), &data)
+    .map(|_| ());
+    // The checkpoint's good weights replace the poisoned ones, so this run goes through; without a checkpoint it cannot.
+    error.unwrap();
+    let mut wild = model(&data);
+    poison(&mut wild);
+    let error = Trainer::new(TrainSpec {
+        iterations: 5,
+        holdout: 0.0,
+        ..spec()
+    })
+    .unwrap()
+    .fit(&mut wild, &data);
+    let sentence = error.unwrap_err().to_string();
+    assert!(
+        sentence.contains("at iteration 1, the free energy of latent `a` is not finite"),
+        "{sentence}"
+    );
+    assert_ne!(
+        before,
+        std::fs::read(folder.path().join("checkpoint.safetensors")).unwrap()
+    );
+}
+
+/// Makes one network say infinity.
+fn poison(model: &mut Model) -> &mut Model {
+    let at = model
+        .named_parameters()
+        .into_iter()
+        .find(|(name, ..)| name.starts_with("x1>a/"))
+        .unwrap()
+        .2;
+    model.parameters_mut()[at].fill(f32::MAX);
+    model
+}
+
+#[test]
+fn checkpoints_of_other_models_data_and_settings_are_refused() {
+    let data = data(100);
+    let folder = tempfile::tempdir().unwrap();
+    let train = |spec: TrainSpec, model: &mut Model, data: &Dataset| {
+        Trainer::new(spec)
+            .unwrap()
+            .checkpoints(folder.path(), 5)
+            .fit(model, data)
+            .map(|_| ())
+    };
+    train(
+        TrainSpec {
+            iterations: 2,
+            ..spec()
+        },
+        &mut model(&data),
+        &data,
+    )
+    .unwrap();
+    let say = |r: crate::Result<()>| r.unwrap_err().to_string();
+    let other = TrainSpec {
+        learning_rate: 1e-4,
+        ..spec()
+    };
+    assert!(say(train(other, &mut model(&data), &data)).contains("other training settings"));
+    let tree = FactorTree::from_newick("((x1,x2,x3)a,(x4,x5,x6)b)r;").unwrap();
+    let mut larger = Model::builder(tree)
+        .families("gaussian(2)")
+        .unwrap()
+        .build(&data)
+        .unwrap();
+    assert!(say(train(spec(), &mut larger, &data)).contains("belongs to another model"));
+    let fewer = self::data(70);
+    assert!(
+        say(train(spec(), &mut model(&fewer), &fewer))
+            .contains("made with 100 samples but the data now has 70")
+    );
+
+    let path = folder.path().join("checkpoint.safetensors");
+    let whole = std::fs::read(&path).unwrap();
+    for cut in [0, 1, 7, 9, 200, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let sentence = say(train(spec(), &mut model(&data), &data));
+        assert!(
+            sentence.contains("checkpoint.safetensors") && sentence.contains("damaged"),
+            "{sentence}"
+        );
+    }
+    let mut garbled = whole.clone();
+    garbled[40] ^= 0x55;
+    std::fs::write(&path, &garbled).unwrap();
+    assert!(train(spec(), &mut model(&data), &data).is_err());
+}
+
+#[test]
+fn an_unwritable_folder_is_named() {
+    let data = data(100);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("occupied");
+    std::fs::write(&file, "").unwrap();
+    let error = Trainer::new(spec())
+        .unwrap()
+        .checkpoints(file.join("run"), 5)
+        .fit(&mut model(&data), &data);
+    let sentence = error.unwrap_err().to_string();
+    assert!(
+        sentence.contains("cannot") && sentence.contains("occupied"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn bad_settings_are_sentences() {
+    let say = |spec: TrainSpec| Trainer::new(spec).err().unwrap().to_string();
+    assert!(
+        say(TrainSpec {
+            learning_rate: -1.0,
+            ..spec()
+        })
+        .contains("learning_rate must be a positive number, not -1")
+    );
+    assert!(
+        say(TrainSpec {
+            learning_rate: f64::NAN,
+            ..spec()
+        })
+        .contains("learning_rate")
+    );
+    assert!(
+        say(TrainSpec {
+            batch: Some(0),
+            ..spec()
+        })
+        .contains("batch must be at least 1")
+    );
+    assert!(
+        say(TrainSpec {
+            holdout: 1.0,
+            ..spec()
+        })
+        .contains("holdout")
+    );
+    assert!(
+        say(TrainSpec {
+            patience: Some(2),
+            holdout: 0.0,
+            ..spec()
+        })
+        .contains("patience needs held-out samples")
+    );
+    assert!(
+        say(TrainSpec {
+            clip: Some(0.0),
+            ..spec()
+        })
+        .contains("clip")
+    );
+    let data = data(100);
+    let large = TrainSpec {
+        batch: Some(90),
+        ..spec()
+    };
+    let error = Trainer::new(large)
+        .unwrap()
+        .fit(&mut model(&data), &data)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("a batch of 90 is larger than the 75 training samples"),
+        "{error}"
+    );
+}
+
+#[test]
+fn learning_rates_follow_their_schedule() {
+    let spec = TrainSpec {
+        iterations: 110,
+        warmup: 10,
+        learning_rate: 1.0,
+        decay: Decay::Cosine { to: 0.2 },
+        ..spec()
+    };
+    assert!((spec.rate(0) - 0.1).abs() < 1e-12);
+    assert!((spec.rate(10) - 1.0).abs() < 1e-12);
+    assert!((spec.rate(60) - 0.6).abs() < 1e-12);
+    assert!((spec.rate(110) - 0.2).abs() < 1e-12);
+    let step = TrainSpec {
+        warmup: 0,
+        decay: Decay::Step {
+            every: 10,
+            factor: 0.5,
+        },
+        ..spec
+    };
+    assert_eq!(
+        [step.rate(9), step.rate(10), step.rate(25)],
+        [1.0, 0.5, 0.25]
+    );
+}
+
+#[test]
+fn adam_takes_the_textbook_steps() {
+    // Against a plain f64 version on a made-up sequence of gradients.
+    let gradients = [[0.3f32, -2.0], [0.1, 1.0], [-0.7, 0.0]];
+    let (mut p, mut memory) = (vec![1.0f32, -1.0], super::optimizer::Memory::new(2));
+    let (mut q, mut m, mut v) = ([1.0f64, -1.0], [0.0f64; 2], [0.0f64; 2]);
+    for (t, g) in gradients.iter().enumerate() {
+        Optimizer::Adam { decay: 0.1 }.step(t + 1, 0.01, g, &mut p, &mut memory);
+        for i in 0..2 {
+            let g = f64::from(g[i]);
+            m[i] = 0.9 * m[i] + 0.1 * g;
+            v[i] = 0.999 * v[i] + 0.001 * g * g;
+            let (mh, vh) = (
+                m[i] / (1.0 - 0.9f64.powi(t as i32 + 1)),
+                v[i] / (1.0 - 0.999f64.powi(t as i32 + 1)),
+            );
+            q[i] = q[i] * (1.0 - 0.01 * 0.1) + 0.01 * mh / (vh.sqrt() + 1e-8);
+        }
+    }
+    assert!(
+        p.iter()
+            .zip(q)
+            .all(|(a, b)| (f64::from(*a) - b).abs() < 1e-5),
+        "{p:?} or {q:?}"
+    );
+}

@@ -1,0 +1,311 @@
+//! The gradient of whole models by finite differences: every network kind, every wiring.
+
+use super::*;
+use crate::graph::Tying;
+use crate::network::NetworkSpec;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+fn network(text: &str) -> NetworkSpec {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Random observations for every leaf of a tree, some missing.
+fn noise(tree: &FactorTree, features: usize, rows: usize, missing: f64, seed: u64) -> Dataset {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut data = Dataset::new();
+    for &x in tree.observations() {
+        let mut values = vec![];
+        for _ in 0..rows {
+            let there = !rng.random_bool(missing);
+            values.extend((0..features).map(|_| {
+                if there {
+                    rng.random_range(-1.5..1.5f32)
+                } else {
+                    f32::NAN
+                }
+            }));
+        }
+        data = data.observe(tree.name(x), features, values).unwrap();
+    }
+    data
+}
+
+/// Compares slopes along random directions with the gradient.
+fn check(name: &str, mut model: Model, data: &Dataset, drawn: Option<&[u32]>) {
+    let samples: Vec<u32> = (0..data.rows() as u32).rev().collect();
+    let bound = model.bind(data).unwrap();
+    let mixture = Mixture {
+        drawn,
+        population: Some(2 * data.rows()),
+    };
+    let mut space = Workspace::default();
+    let mut gradient = vec![0.0; model.parameters().len()];
+    let batch = model.batch(&bound, &samples);
+    model
+        .evaluate(&batch, mixture, Some(&mut gradient), &mut space)
+        .unwrap();
+    let home = model.parameters().to_vec();
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let size = (gradient.iter().map(|g| g * g).sum::<f32>()).sqrt();
+    assert!(size > 1e-4, "{name}: there is something to check");
+    for trial in 0..12 {
+        // Random directions that lean on the gradient, so that slopes stand out from rounding; each hits all parameters.
+        let direction: Vec<f32> = gradient
+            .iter()
+            .map(|g| {
+                let noise = rng.random_range(-1.0..1.0f32);
+                if trial < 6 {
+                    noise * (g.abs() + 0.05 * size / (gradient.len() as f32).sqrt())
+                } else {
+                    g * (1.0 + noise)
+                }
+            })
+            .collect();
+        let length = direction.iter().map(|d| d * d).sum::<f32>().sqrt();
+        let h = 3e-3 / length;
+        let mut value = |sign: f32| {
+            for ((p, x), d) in model.parameters_mut().iter_mut().zip(&home).zip(&direction) {
+                *p = x + sign * h * d;
+            }
+            let batch = model.batch(&bound, &samples);
+            model
+                .evaluate(&batch, mixture, None, &mut space)
+                .unwrap()
+                .mean()
+        };
+        let slope = (value(1.0) - value(-1.0)) / (2.0 * 3e-3);
+        let along: f64 = direction
+            .iter()
+            .zip(&gradient)
+            .map(|(d, g)| f64::from(d / length) * f64::from(*g))
+            .sum();
+        assert!(
+            (slope - along).abs() < 2e-2 * f64::from(size) + 2e-4,
+            "{name}, direction {trial}: the slope is {slope}, the gradient says {along} (of {size})"
+        );
+    }
+}
+
+#[test]
+fn every_network_kind_has_the_gradient_of_the_whole_model() {
+    let tree = FactorTree::from_newick("((a,b,c)y,(d,e)z)w;").unwrap();
+    // Several features: layer norm of a single one is a step at zero, too steep for finite differences.
+    let data = noise(&tree, 3, 40, 0.2, 1);
+    for activation in ["tanh", "relu", "gelu", "silu"] {
+        for norm in [false, true] {
+            let spec = network(&format!(
+                r#"{{"kind":"mlp","hidden":[12,8],"activation":"{activation}","layer_norm":{norm}}}"#
+            ));
+            let model = Model::builder(tree.clone())
+                .message_network(spec.clone())
+                .observation_network(spec)
+                .seed(3)
+                .build(&data)
+                .unwrap();
+            check(
+                &format!("{activation}, layer norm {norm}"),
+                model,
+                &data,
+                None,
+            );
+        }
+    }
+    let images = noise(&tree, 2 * 6 * 5, 24, 0.2, 2);
+    let conv = network(
+        r#"{"kind":"conv","image":[2,6,5],"layers":[{"kernel":3,"stride":1,"padding":1,"channels":4},
+            {"kernel":3,"stride":2,"padding":0,"channels":3}],"dense":[7],"activation":"gelu"}"#,
+    );
+    let model = Model::builder(tree)
+        .observation_network(conv)
+        .seed(3)
+        .build(&images)
+        .unwrap();
+    check("convolution", model, &images, None);
+}
+
+#[test]
+fn every_wiring_has_the_gradient_of_the_whole_model() {
+    let drawn: Vec<u32> = (0..30).step_by(3).collect();
+    let small = network(r#"{"kind":"mlp","hidden":[8]}"#);
+    let hub: Vec<(String, String)> = (0..20)
+        .flat_map(|i| {
+            [("h".to_string(), format!("z{i}"))]
+                .into_iter()
+                .chain((0..2).map(move |j| (format!("z{i}"), format!("x{i}{j}"))))
+        })
+        .collect();
+    let wide: &[&[&str]] = &[
+        &["p", "q", "o"],
+        &["p", "r", "s"],
+        &["p", "a"],
+        &["q", "b"],
+        &["r", "c"],
+        &["s", "d"],
+        &["s", "e"],
+    ];
+    let wide: Vec<Vec<&str>> = wide.iter().map(|f| f.to_vec()).collect();
+    let cases = [
+        (
+            "chain, tied",
+            FactorTree::chain(6).unwrap(),
+            Tying::Role,
+            "gaussian(2)",
+        ),
+        (
+            "hub with a running total",
+            FactorTree::from_edges(&hub).unwrap(),
+            Tying::Role,
+            "gaussian(1)",
+        ),
+        (
+            "factors of three, one with an observation",
+            FactorTree::from_factors(&wide, None).unwrap(),
+            Tying::Separate,
+            "gaussian(1)",
+        ),
+        (
+            "balanced, tied by depth",
+            FactorTree::balanced(4, 2).unwrap(),
+            Tying::Depth,
+            "von_mises x gaussian(1)",
+        ),
+        (
+            "counts and classes",
+            FactorTree::balanced(3, 3).unwrap(),
+            Tying::Separate,
+            "gamma x categorical(3)",
+        ),
+        (
+            "proportions",
+            FactorTree::balanced(3, 2).unwrap(),
+            Tying::Separate,
+            "dirichlet(3) x beta",
+        ),
+    ];
+    for (name, tree, tying, family) in cases {
+        for view in [View::Natural, View::Moments] {
+            let data = noise(&tree, 1, 30, 0.25, 4);
+            let model = Model::builder(tree.clone())
+                .families(family)
+                .unwrap()
+                .tying(tying)
+                .view(view)
+                .message_network(small.clone())
+                .observation_network(small.clone())
+                .seed(1)
+                .build(&data)
+                .unwrap();
+            check(&format!("{name}, {view:?}"), model, &data, Some(&drawn));
+        }
+    }
+}
+
+#[test]
+fn recomputed_tapes_give_the_same_gradient_as_kept_ones() {
+    // More rows than a block, so that tapes are passed from block to block.
+    let tree = FactorTree::balanced(3, 2).unwrap();
+    let data = noise(&tree, 1, 3000, 0.1, 5);
+    let model = Model::builder(tree).seed(2).build(&data).unwrap();
+    let bound = model.bind(&data).unwrap();
+    let samples: Vec<u32> = (0..3000).collect();
+    let batch = model.batch(&bound, &samples);
+    let mut space = Workspace::default();
+    model.forward(&batch, &mut space, true);
+    let kept = space.messages.message(3).to_vec();
+    model.forward(&batch, &mut space, false);
+    assert_eq!(kept, space.messages.message(3));
+    let mut gradient = vec![0.0; model.parameters().len()];
+    model
+        .evaluate(&batch, Mixture::default(), Some(&mut gradient), &mut space)
+        .unwrap();
+    let at_messages = space.gradient.clone();
+    let mut again = vec![0.0; model.parameters().len()];
+    for shard in &mut space.shards {
+        for block in &mut shard.blocks {
+            model.forward_block(&batch, block, &mut shard.arena);
+            model.backward_block(&batch, &at_messages, block, &mut shard.arena, &mut again);
+        }
+    }
+    for (a, b) in gradient.iter().zip(&again) {
+        assert!((a - b).abs() < 1e-5 * (1.0 + a.abs()), "{a} or {b}");
+    }
+}
+
+#[test]
+fn mistakes_are_named() {
+    let tree = FactorTree::balanced(3, 2).unwrap();
+    let data = noise(&tree, 1, 4, 0.0, 0);
+    let say = |r: Result<Model>| r.unwrap_err().to_string();
+    let builder = || Model::builder(tree.clone());
+    assert!(
+        builder()
+            .families("gausian")
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("unknown family `gausian`")
+    );
+    assert!(builder().family("z9", "beta").is_err());
+    assert!(
+        builder()
+            .family("x1", "beta")
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("`x1` is an observation, not a latent")
+    );
+    assert!(
+        say(builder()
+            .network("z9>z1", network(r#"{"kind":"mlp"}"#))
+            .build(&data))
+        .contains("there is no network `z9>z1`")
+    );
+    assert!(
+        say(builder().prior("z1", vec![0.0, -1.0]).unwrap().build(&data))
+            .contains("the prior of `z1`")
+    );
+    let mixed = builder()
+        .family("z2", "categorical(3)")
+        .unwrap()
+        .tying(Tying::Role)
+        .build(&data);
+    assert!(say(mixed).contains("share the network"));
+    assert!(
+        say(builder().build(&Dataset::new()))
+            .contains("`x1` named in the tree is not in the data, which has none")
+    );
+    let model = builder().build(&data).unwrap();
+    let other = noise(&tree, 2, 4, 0.0, 0);
+    assert!(
+        model
+            .posterior(&other)
+            .unwrap_err()
+            .to_string()
+            .contains("has 2 numbers per sample in the data but 1 in the model")
+    );
+}
+
+#[test]
+fn a_stored_spec_builds_the_same_model() {
+    let tree = FactorTree::chain(4).unwrap();
+    let data = noise(&tree, 3, 10, 0.2, 0);
+    let model = Model::builder(tree)
+        .families("gaussian(2)")
+        .unwrap()
+        .tying(Tying::Role)
+        .seed(9)
+        .build(&data)
+        .unwrap();
+    let text = serde_json::to_string(model.spec()).unwrap();
+    let again = ModelBuilder::from_spec(serde_json::from_str(&text).unwrap())
+        .unwrap()
+        .build_as_stored()
+        .unwrap();
+    assert_eq!(model.parameters(), again.parameters());
+    let (a, b) = (
+        model.posterior(&data).unwrap(),
+        again.posterior(&data).unwrap(),
+    );
+    assert_eq!(a.latents()[2].natural(7), b.latents()[2].natural(7));
+}
