@@ -64,6 +64,16 @@ impl Mlp {
             )));
         }
         let widths = [&[inputs], hidden, &[outputs]].concat();
+        let weights = widths
+            .windows(2)
+            .map(|pair| pair[0] as u128 * pair[1] as u128);
+        let weights = weights.fold(0_u128, u128::saturating_add);
+        // Far beyond any memory, and small enough that no sum of lengths overflows.
+        if weights > 1 << 40 {
+            return Err(Error::Invalid(format!(
+                "a network with the widths {widths:?} has {weights} weights, too many for memory"
+            )));
+        }
         let layers = widths.windows(2).map(|pair| Layer {
             inputs: pair[0],
             outputs: pair[1],
@@ -189,7 +199,7 @@ impl Layer {
 }
 
 /// Cuts a slice into four.
-fn cut<'a>(slice: &'a [f32], [a, b, c, d]: [usize; 4]) -> [&'a [f32]; 4] {
+fn cut(slice: &[f32], [a, b, c, d]: [usize; 4]) -> [&[f32]; 4] {
     let (first, rest) = slice.split_at(a);
     let (second, rest) = rest.split_at(b);
     let (third, rest) = rest.split_at(c);
@@ -197,7 +207,7 @@ fn cut<'a>(slice: &'a [f32], [a, b, c, d]: [usize; 4]) -> [&'a [f32]; 4] {
 }
 
 /// The same for writing.
-fn cut_mut<'a>(slice: &'a mut [f32], [a, b, c, d]: [usize; 4]) -> [&'a mut [f32]; 4] {
+fn cut_mut(slice: &mut [f32], [a, b, c, d]: [usize; 4]) -> [&mut [f32]; 4] {
     let (first, rest) = slice.split_at_mut(a);
     let (second, rest) = rest.split_at_mut(b);
     let (third, rest) = rest.split_at_mut(c);

@@ -95,6 +95,15 @@ fn shapes_that_do_not_fit_are_explained() {
             .to_string();
         assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     }
+    for huge in [
+        layer(usize::MAX, 3, 1, 1),
+        layer(1, 3, 1, usize::MAX),
+        layer(1, usize::MAX, 1, usize::MAX / 2),
+    ] {
+        assert!(Conv::new([1, 6, 6], &[huge], &[], 2).is_err());
+    }
+    let far_apart = Conv::new([1, 6, 6], &[layer(1, 3, usize::MAX, 1)], &[], 2).unwrap();
+    assert_eq!(far_apart.head.inputs(), 1);
     assert!(Conv::new([0, 6, 6], &[layer(1, 1, 1, 0)], &[], 2).is_err());
 }
 

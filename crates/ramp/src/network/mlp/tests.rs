@@ -105,10 +105,10 @@ impl Plain<'_> {
             let mut back = vec![0.0; layer.inputs];
             for (o, g) in g.iter().enumerate() {
                 grad[bias + o] += g;
-                for i in 0..layer.inputs {
+                for (i, (back, input)) in back.iter_mut().zip(&kept.input).enumerate() {
                     let at = weight + o * layer.inputs + i;
-                    grad[at] += g * kept.input[i];
-                    back[i] += g * p[at];
+                    grad[at] += g * input;
+                    *back += g * p[at];
                 }
             }
             g = back;
@@ -222,6 +222,7 @@ fn impossible_widths_are_explained() {
     let message = Mlp::new(2, &[3, 0], 1).unwrap_err().to_string();
     assert!(message.contains("hidden layer 2"), "{message}");
     assert!(Mlp::new(0, &[], 1).is_err() && Mlp::new(1, &[], 0).is_err());
+    assert!(Mlp::new(usize::MAX, &[usize::MAX], usize::MAX).is_err());
 }
 
 #[test]
