@@ -65,8 +65,13 @@ fn cholesky<R: Real>(d: usize, p: &[R], l: &mut [R]) {
         for k in 0..i {
             sum = sum - l[at(i, k)].square();
         }
-        // Rounding can push a pivot of a nearly singular precision below zero.
-        l[at(i, i)] = sum.max(R::splat(1e-30)).rsqrt();
+        // Rounding can push a later pivot of a nearly singular precision below zero.
+        let pivot = if i == 0 {
+            sum
+        } else {
+            sum.max(R::splat(1e-30))
+        };
+        l[at(i, i)] = pivot.rsqrt();
     }
 }
 
@@ -116,6 +121,7 @@ fn weight_of<R: Real>(d: usize, l: &[R], y: &[R]) -> Weight<R> {
 
 impl Family for Gaussian {
     const FIXED_DIMS: &'static [usize] = &[2, 5, 27];
+    const HOT: bool = true;
 
     fn size(&self) -> Size {
         Size {

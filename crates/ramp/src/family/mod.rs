@@ -94,6 +94,10 @@ pub trait Family: Clone + Send + Sync {
     /// hot loops.
     const FIXED_DIMS: &'static [usize];
 
+    /// Whether the smallest of them are worth inlining into the pairwise loop itself: the workhorse alone, for the
+    /// sake of build times.
+    const HOT: bool = false;
+
     /// The family's one setting.
     fn size(&self) -> Size;
 

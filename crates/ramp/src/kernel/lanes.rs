@@ -102,6 +102,12 @@ pub(crate) trait Lanes: Simd {
         self.mul_add_e_f32s(a, b, c)
     }
 
+    /// A power of two's exponent, brought to where [`Lanes::round`] and [`Lanes::scale`] work.
+    #[inline(always)]
+    fn bound(self, x: Self::f32s) -> Self::f32s {
+        self.max_f32s(x, self.splat_f32s(-126.0))
+    }
+
     /// The nearest whole number, for `|x| < 2²²`.
     #[inline(always)]
     fn round(self, x: Self::f32s) -> Self::f32s {
@@ -191,6 +197,11 @@ impl Lanes for pulp::x86::V4 {
     fn rsqrt(self, x: Self::f32s) -> Self::f32s {
         let guess = pulp::cast(self.avx512f._mm512_rsqrt14_ps(pulp::cast(x)));
         newton_rsqrt(self, x, guess)
+    }
+    // The instructions below take any argument.
+    #[inline(always)]
+    fn bound(self, x: Self::f32s) -> Self::f32s {
+        x
     }
     #[inline(always)]
     fn round(self, x: Self::f32s) -> Self::f32s {
@@ -348,9 +359,7 @@ impl<S: Lanes> Real for Lane<S> {
     #[inline(always)]
     fn exp_weight(self) -> Self {
         let simd = token::<S>();
-        let x = self * Self::splat(std::f64::consts::LOG2_E);
-        // The magic-number rounding of narrow machines needs a bounded argument.
-        let x = x.max(Self::splat(-126.0));
+        let x = Self(simd.bound((self * Self::splat(std::f64::consts::LOG2_E)).0));
         let k = Lane(simd.round(x.0));
         Lane(simd.scale(horner(x - k, &EXP2).0, k.0))
     }

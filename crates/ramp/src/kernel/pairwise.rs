@@ -217,7 +217,13 @@ impl<R: Real> Work<R> {
         for part in belief.parts() {
             let group = &mut group;
             with_family!(part, f => {
-                R::enter(f, Weigh::<R, MEAN> { columns, column, at, work: self, group });
+                if hot(f, 2) {
+                    weigh_fixed::<R, _, 2, MEAN>(f, columns, column, at, self, group);
+                } else if hot(f, 5) {
+                    weigh_fixed::<R, _, 5, MEAN>(f, columns, column, at, self, group);
+                } else {
+                    R::enter(f, Weigh::<R, MEAN> { columns, column, at, work: self, group });
+                }
                 at += f.dim();
             });
         }
@@ -281,6 +287,12 @@ impl<R: Real, const MEAN: bool> Operation<R> for Weigh<'_, R, MEAN> {
             weigh_any::<R, _, MEAN>(f, columns, column, at, work, group);
         }
     }
+}
+
+/// Whether a family is to be inlined at this size.
+#[inline(always)]
+fn hot<F: Family>(family: &F, dim: usize) -> bool {
+    F::HOT && family.dim() == dim
 }
 
 /// Whether a family wants a kernel of its own for a number of natural parameters: known when compiling.
@@ -453,6 +465,11 @@ impl<E: Element> Pairwise<'_, E> {
         let rows = &self.rows;
         let dim = self.belief.dim();
         let tile = work.tile;
+        let real = rows.len.next_multiple_of(R::LANES);
+        let own_ranges: Vec<(usize, usize)> = (0..real)
+            .step_by(R::LANES)
+            .map(|row| self.own_range(row, R::LANES))
+            .collect();
         for start in (0..self.columns.stride).step_by(tile) {
             let end = (start + tile).min(self.columns.stride);
             work.column.fill(R::zero());
@@ -461,7 +478,7 @@ impl<E: Element> Pairwise<'_, E> {
                 work.row.fill(R::zero());
                 let own = R::load(&rows.own_column[row..]);
                 let log_sum = R::load(&sums.log_sum[row..]);
-                let (low, high) = self.own_range(row, R::LANES);
+                let (low, high) = own_ranges[row / R::LANES];
                 for column in (start..end).step_by(COLUMNS) {
                     let mut group = work.weigh::<true>(self.belief, self.columns, column);
                     if column < high && column + COLUMNS > low {
