@@ -6,6 +6,9 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
+    /// The library said no.
+    #[error(transparent)]
+    Ramp(#[from] ramp::Error),
     /// A generator or a model was asked for something that has no meaning.
     #[error("{0}")]
     Invalid(String),
@@ -33,4 +36,15 @@ pub enum LabError {
         /// What the operating system said.
         source: std::io::Error,
     },
+}
+
+impl LabError {
+    /// Whether the caller's input caused this (exit code 2), not the software or the machine (exit code 1).
+    pub fn is_user_mistake(&self) -> bool {
+        match self {
+            LabError::Ramp(error) => error.is_user_mistake(),
+            LabError::Invalid(_) => true,
+            _ => false,
+        }
+    }
 }

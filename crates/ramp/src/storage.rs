@@ -70,8 +70,11 @@ pub(crate) fn write_tensors(
     write_atomically(path, &contents)
 }
 
+/// Text and arrays by name.
+pub(crate) type Stored = (String, HashMap<String, Vec<f32>>);
+
 /// What [`write_tensors`] wrote: the text and the arrays by name; `None` where there is no such file.
-pub(crate) fn read_tensors(path: &Path) -> Result<Option<(String, HashMap<String, Vec<f32>>)>> {
+pub(crate) fn read_tensors(path: &Path) -> Result<Option<Stored>> {
     let contents = match fs::read(path) {
         Ok(contents) => contents,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),

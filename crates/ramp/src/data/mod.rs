@@ -156,7 +156,7 @@ impl Dataset {
 
     fn add(mut self, observation: Observation, len: usize) -> Result<Self> {
         let Observation { name, features, .. } = &observation;
-        if *features == 0 || len % features != 0 {
+        if *features == 0 || !len.is_multiple_of(*features) {
             return Err(Error::Invalid(format!(
                 "observation `{name}` has {len} numbers, which is not a whole number of samples of {features}"
             )));

@@ -210,8 +210,8 @@ impl<R: Real> Work<R> {
             exponent: [R::zero(); COLUMNS],
             scale: [R::one(); COLUMNS],
         };
-        for u in 0..COLUMNS {
-            group.exponent[u] = -R::broadcast(phi[u]);
+        for (e, &phi) in group.exponent.iter_mut().zip(phi) {
+            *e = -R::broadcast(phi);
         }
         let mut at = 0;
         for part in belief.parts() {
@@ -358,14 +358,14 @@ fn weigh_any<R: Real, F: Family, const MEAN: bool>(
     let mut space = vec![R::zero(); 2 * dim];
     let (eta, mu) = space.split_at_mut(dim);
     for u in 0..COLUMNS {
-        for d in 0..dim {
-            eta[d] = work.sum[at + d]
-                + R::broadcast(columns.eta[(at + d) * columns.stride + column + u]);
+        for (d, e) in eta.iter_mut().enumerate() {
+            let f = columns.eta[(at + d) * columns.stride + column + u];
+            *e = work.sum[at + d] + R::broadcast(f);
         }
         let weight = if MEAN {
             let weight = family.weight_and_mean(eta, mu);
-            for d in 0..dim {
-                work.mean[(at + d) * COLUMNS + u] = mu[d];
+            for (d, &m) in mu.iter().enumerate() {
+                work.mean[(at + d) * COLUMNS + u] = m;
             }
             weight
         } else {

@@ -159,7 +159,7 @@ pub fn free_energy<E: Element>(
     if let Some(gradient) = gradient {
         let stride = messages.stride();
         let mut targets = gradient.split_mut();
-        let mut slots: Vec<(usize, Vec<(usize, &mut [E])>)> = nodes
+        let mut slots: Vec<(usize, Vec<_>)> = nodes
             .iter()
             .enumerate()
             .map(|(k, node)| {

@@ -1,0 +1,289 @@
+//! The command as a person uses it: help, results, mistakes, interruptions.
+
+use assert_cmd::Command;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+fn ramp() -> Command {
+    Command::new(assert_cmd::cargo::cargo_bin!("ramp"))
+}
+
+/// A run small enough for a test.
+const SMALL: [&str; 8] = [
+    "reproduce",
+    "linear-tree",
+    "--n",
+    "200",
+    "--batch",
+    "100",
+    "--iterations",
+    "20",
+];
+
+fn said(output: &std::process::Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn json(folder: &Path) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(folder.join("results.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn every_help_has_an_example() {
+    for words in [
+        &["--help"][..],
+        &["reproduce", "--help"],
+        &["reproduce", "linear-tree", "--help"],
+    ] {
+        let output = ramp().args(words).output().unwrap();
+        assert!(output.status.success());
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains("Example:"),
+            "{words:?}"
+        );
+    }
+}
+
+#[test]
+fn a_run_writes_results_and_figures_and_nothing_else_and_is_quiet_off_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = ramp()
+        .args(SMALL)
+        .arg("--out")
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(said(&output), "");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("mean-field"));
+    let mut names: Vec<String> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|f| f.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let expected = [
+        "checkpoint",
+        "correlation.png",
+        "correlation.svg",
+        "results.json",
+        "variance.png",
+        "variance.svg",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(json(folder.path())["iterations"], 20);
+}
+
+#[test]
+fn mistakes_get_a_sentence_and_exit_code_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let fails = |extra: &[&str], sentence: &str| {
+        let output = ramp()
+            .args(SMALL)
+            .args(extra)
+            .arg("--out")
+            .arg(folder.path().join("run"))
+            .output()
+            .unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{extra:?}: {}",
+            said(&output)
+        );
+        assert!(
+            said(&output).contains(sentence),
+            "{extra:?}: {}",
+            said(&output)
+        );
+        assert!(!said(&output).contains("panicked"));
+    };
+    let replaced = |words: &[&str]| {
+        let output = ramp()
+            .args(words)
+            .arg("--out")
+            .arg(folder.path().join("run"))
+            .output()
+            .unwrap();
+        (output.status.code(), said(&output))
+    };
+    fails(
+        &["--learning-rate", "-1"],
+        "learning_rate must be a positive number, not -1",
+    );
+    fails(
+        &["--learning-rate", "nan"],
+        "learning_rate must be a positive number",
+    );
+    fails(&["--threads", "0"], "0 is not in 1..");
+    fails(&["--scale", "huge"], "possible values");
+    let (code, sentence) = replaced(&["reproduce", "linear-tree", "--n", "200", "--batch", "1000"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        sentence.contains("a batch of 1000 is larger than the 200 training samples"),
+        "{sentence}"
+    );
+
+    // A folder that belongs to another run is left as it is.
+    let taken = folder.path().join("taken");
+    assert!(
+        ramp()
+            .args(SMALL)
+            .arg("--out")
+            .arg(&taken)
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    let before = std::fs::read(taken.join("results.json")).unwrap();
+    let output = ramp()
+        .args(SMALL)
+        .args(["--seed", "9", "--out"])
+        .arg(&taken)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("checkpoint"), "{}", said(&output));
+    assert_eq!(before, std::fs::read(taken.join("results.json")).unwrap());
+}
+
+#[test]
+fn an_output_folder_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "mine").unwrap();
+    let output = ramp()
+        .args(SMALL)
+        .arg("--out")
+        .arg(file.join("run"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        said(&output).contains("cannot") && said(&output).contains("file"),
+        "{}",
+        said(&output)
+    );
+    assert_eq!(std::fs::read(&file).unwrap(), b"mine");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_a_sentence_and_leaves_no_half_written_file() {
+    // /dev/full fails every write with "no space left"; a limit on file size does the same to regular files.
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        "ulimit -f 8; exec {} {} --out {}",
+        assert_cmd::cargo::cargo_bin!("ramp").display(),
+        SMALL.join(" "),
+        folder.path().display()
+    );
+    let output = std::process::Command::new("bash")
+        .arg("-c")
+        .arg(format!("trap '' XFSZ; {script}"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("cannot write"), "{}", said(&output));
+    let left = std::fs::read_dir(folder.path().join("checkpoint"))
+        .unwrap()
+        .count();
+    assert_eq!(left, 0, "nothing half-written stays");
+}
+
+#[test]
+#[cfg(unix)]
+fn killed_at_any_moment_it_goes_on_and_ends_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = [
+        "reproduce",
+        "linear-tree",
+        "--n",
+        "600",
+        "--batch",
+        "300",
+        "--iterations",
+        "120",
+    ];
+    let whole = folder.path().join("whole");
+    assert!(
+        ramp()
+            .args(words)
+            .arg("--out")
+            .arg(&whole)
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+
+    let pieces = folder.path().join("pieces");
+    for wait in [1, 60, 150, 333] {
+        let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("ramp"))
+            .args(words)
+            .arg("--out")
+            .arg(&pieces)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let output = ramp()
+        .args(words)
+        .arg("--out")
+        .arg(&pieces)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(json(&whole)["corr"], json(&pieces)["corr"]);
+    assert_eq!(
+        json(&whole)["free_energy_history"],
+        json(&pieces)["free_energy_history"]
+    );
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_leaves_a_state_to_go_on_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = [
+        "reproduce",
+        "linear-tree",
+        "--n",
+        "1000",
+        "--batch",
+        "500",
+        "--iterations",
+        "100000",
+    ];
+    let child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("ramp"))
+        .args(words)
+        .arg("--out")
+        .arg(folder.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(800));
+    let asked = Instant::now();
+    std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(asked.elapsed() < Duration::from_secs(20));
+    assert!(
+        said(&output).contains("the same command goes on from there"),
+        "{}",
+        said(&output)
+    );
+    assert!(
+        folder
+            .path()
+            .join("checkpoint/checkpoint.safetensors")
+            .is_file()
+    );
+}
