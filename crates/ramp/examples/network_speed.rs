@@ -1,10 +1,14 @@
-//! How fast the networks run on one thread: forward and backward, the least of several repeats.
+//! How fast the networks run: forward and backward, the least of several repeats, one line of JSON per measurement. On
+//! one thread, but for `tree`.
 //!
-//! `cargo run --release -p ramp-ml --example network_speed [mlp|chain|dense|conv]…`
+//! `cargo run --release -p ramp-ml --example network_speed -- [tree|mlp|chain|dense|conv]…`; `tree` takes
+//! `tree=ROWS,THREADS,REPEATS`, and is the network part of the linear tree's step as
+//! `bench/peers/tree_jax.py --network-only` measures it.
 
-use ramp::network::{Activation, Block, Conv, ConvLayer, Mlp, Network};
+use ramp::network::{Activation, Block, Conv, ConvLayer, Mlp, Network, ROW_UNIT};
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
 use std::time::Instant;
 
 /// A network with its numbers.
@@ -73,6 +77,84 @@ fn least(repeats: usize, mut work: impl FnMut()) -> f64 {
     best
 }
 
+/// What a thread needs for its share of the rows.
+struct Share {
+    rows: usize,
+    gradients: Vec<Vec<f32>>,
+    tape: Aligned,
+    scratch: Aligned,
+    output: Aligned,
+    grad_input: Aligned,
+}
+
+/// The linear tree's twenty networks, the eight of one input from observations and the twelve of two from beliefs, on
+/// several threads: blocks of rows in shards with gradients of their own, as in a model.
+fn tree(numbers: &[usize]) {
+    let number = |i: usize, default| numbers.get(i).copied().unwrap_or(default);
+    let (rows, threads, repeats) = (number(0, 10_000), number(1, 2), number(2, 15));
+    const BLOCK: usize = 256;
+    const SHARDS: usize = 16;
+    let mut runs: Vec<_> = (0..20)
+        .map(|i| {
+            let inputs = if i < 8 { 1 } else { 2 };
+            Run::new(Mlp::new(inputs, &[32, 32], 2).unwrap(), i)
+        })
+        .collect();
+    let input = normals(2 * BLOCK);
+    let grad = normals(2 * BLOCK);
+    let per_share = rows.div_ceil(SHARDS).next_multiple_of(BLOCK);
+    let of_two = &runs[19].network;
+    let mut shares: Vec<Share> = (0..rows)
+        .step_by(per_share)
+        .map(|start| Share {
+            rows: per_share.min(rows - start),
+            gradients: runs.iter().map(|r| vec![0.0; r.gradient.len()]).collect(),
+            tape: Aligned::zeros(of_two.tape_len(BLOCK)),
+            scratch: Aligned::zeros(of_two.scratch_len(BLOCK)),
+            output: Aligned::zeros(2 * BLOCK),
+            grad_input: Aligned::zeros(2 * BLOCK),
+        })
+        .collect();
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .expect("a pool of threads");
+    let time = least(repeats, || {
+        let networks = &runs;
+        pool.install(|| {
+            shares.par_iter_mut().for_each(|share| {
+                let Share { tape, scratch, .. } = share;
+                for gradient in &mut share.gradients {
+                    gradient.fill(0.0);
+                }
+                for start in (0..share.rows).step_by(BLOCK) {
+                    let len = BLOCK.min(share.rows - start).next_multiple_of(ROW_UNIT);
+                    for (run, gradient) in networks.iter().zip(&mut share.gradients) {
+                        let (n, p, inputs) = (&run.network, &run.parameters, run.network.inputs());
+                        let x = Block::feature_major(&input[..inputs * len], inputs, len);
+                        let tape = &mut tape[..n.tape_len(len)];
+                        n.forward(p, x, &mut share.output[..2 * len], tape, scratch);
+                        // Nobody asks for the gradient at an observation.
+                        let to = (inputs > 1).then_some(&mut share.grad_input[..2 * len]);
+                        n.backward(p, x, tape, &grad[..2 * len], to, gradient, scratch);
+                    }
+                }
+            });
+        });
+        for (i, run) in runs.iter_mut().enumerate() {
+            run.gradient.fill(0.0);
+            for share in &shares {
+                let parts = run.gradient.iter_mut().zip(&share.gradients[i]);
+                parts.for_each(|(sum, g)| *sum += g);
+            }
+        }
+    });
+    println!(
+        "{{\"work\":\"tree\",\"networks\":20,\"n\":{rows},\"threads\":{threads},\"isa\":\"{:?}\",\"ms\":{time:.4}}}",
+        ramp::kernel::isa()
+    );
+}
+
 /// Twenty small perceptrons on 10,000 rows in blocks.
 fn mlp() {
     for block in [128, 256, 272, 512] {
@@ -104,7 +186,7 @@ fn mlp() {
             });
         }
         println!(
-            "20 × 2-32-32-2 tanh, {rows} rows in blocks of {block}: {:.2} ms, forward alone {:.2} ms",
+            "{{\"work\":\"mlp\",\"networks\":20,\"sizes\":[2,32,32,2],\"n\":{rows},\"block\":{block},\"ms\":{:.4},\"ms_forward\":{:.4}}}",
             parts[1], parts[0]
         );
     }
@@ -150,7 +232,9 @@ fn chain() {
         }
         grad.fill(0.1);
     });
-    println!("5-128-5 tanh, 100 steps, {rows} rows: {time:.2} ms");
+    println!(
+        "{{\"work\":\"chain\",\"sizes\":[5,128,5],\"steps\":{steps},\"n\":{rows},\"ms\":{time:.4}}}"
+    );
 }
 
 /// Layers of several sizes, to choose between tiles and `gemm`, and a wide one on images.
@@ -204,8 +288,7 @@ fn dense() {
         }
         let work = 2e-6 * (inputs * outputs * rows) as f64;
         println!(
-            "{inputs}-{outputs} on {rows}{}: forward {:.0}, weights {:.0}, inputs {:.0} GFLOP/s ({:.3}, {:.3}, {:.3} ms)",
-            if row_major { " row-major rows" } else { "" },
+            "{{\"work\":\"dense\",\"sizes\":[{inputs},{outputs}],\"n\":{rows},\"row_major\":{row_major},\"gflops\":[{:.0},{:.0},{:.0}],\"ms_forward\":{:.4},\"ms_weights\":{:.4},\"ms_inputs\":{:.4}}}",
             work / times[0],
             work / times[1],
             work / (times[2] - times[1]),
@@ -249,7 +332,7 @@ fn conv() {
             });
         }
         println!(
-            "3 convolutions {activation:?} on {images} 32×32 images: {:.0} ms, forward alone {:.0} ms; per block of {rows}: scratch {:.1} MB, tape {:.1} MB",
+            "{{\"work\":\"conv\",\"activation\":\"{activation:?}\",\"n\":{images},\"block\":{rows},\"ms\":{:.1},\"ms_forward\":{:.1},\"scratch_mb\":{:.1},\"tape_mb\":{:.1}}}",
             times[1],
             times[0],
             scratch.len() as f64 * 4e-6,
@@ -258,17 +341,29 @@ fn conv() {
     }
 }
 
+/// A measurement, given the numbers after its name.
+type Work = fn(&[usize]);
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let all: [(&str, fn()); 4] = [
-        ("mlp", mlp),
-        ("chain", chain),
-        ("dense", dense),
-        ("conv", conv),
+    let all: [(&str, Work); 5] = [
+        ("tree", tree),
+        ("mlp", |_| mlp()),
+        ("chain", |_| chain()),
+        ("dense", |_| dense()),
+        ("conv", |_| conv()),
     ];
+    let whole = |n: &str| n.parse().expect("numbers after `=` are whole");
     for (name, work) in all {
-        if wanted.is_empty() || wanted.iter().any(|w| w == name) {
-            work();
+        if wanted.is_empty() {
+            work(&[]);
+        }
+        for wish in &wanted {
+            let (kind, numbers) = wish.split_once('=').unwrap_or((wish, ""));
+            if kind == name {
+                let numbers = numbers.split(',').filter(|n| !n.is_empty());
+                work(&numbers.map(whole).collect::<Vec<usize>>());
+            }
         }
     }
 }

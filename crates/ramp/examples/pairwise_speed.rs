@@ -1,6 +1,7 @@
 //! How long the free energy of one latent takes, in nanoseconds per pair of samples, value and gradient.
 //!
-//! `cargo run --release -p ramp-ml --example pairwise_speed -- [N] [FAMILY] [THREADS]`; `RAMP_ISA=avx2` narrows the lanes.
+//! `cargo run --release -p ramp-ml --example pairwise_speed -- [N] [FAMILY] [THREADS] [SECONDS]`; `RAMP_ISA=avx2` narrows the
+//! lanes.
 
 use ramp::family::Belief;
 use ramp::objective::{Messages, Mixture, Node, Presence, free_energy};
@@ -19,6 +20,9 @@ fn main() {
     let threads = arguments
         .get(2)
         .map_or(2, |n| n.parse().expect("THREADS is a whole number"));
+    let seconds: f64 = arguments
+        .get(3)
+        .map_or(3.0, |n| n.parse().expect("SECONDS is a number"));
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build_global()
@@ -42,8 +46,8 @@ fn main() {
             let mut message = vec![0.0; dim];
             belief.constrain(&raw, &mut message);
             let stride = messages.stride();
-            for d in 0..dim {
-                messages.message_mut(m)[d * stride + n] = message[d] as f32;
+            for (d, &value) in message.iter().enumerate() {
+                messages.message_mut(m)[d * stride + n] = value as f32;
             }
         }
     }
@@ -57,7 +61,7 @@ fn main() {
     let pairs = (factors * rows * rows) as f64;
     let mut best = f64::INFINITY;
     let start = Instant::now();
-    while start.elapsed().as_secs_f64() < 3.0 {
+    while start.elapsed().as_secs_f64() < seconds || best.is_infinite() {
         let begin = Instant::now();
         free_energy(
             &nodes,
