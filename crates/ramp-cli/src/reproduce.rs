@@ -3,6 +3,7 @@
 use crate::progress::Bar;
 use crate::{Ending, Failure};
 use clap::{Args, Subcommand, ValueEnum};
+use ramp::family::View;
 use ramp_lab::experiments::Scale;
 use ramp_lab::experiments::linear_tree::{LinearTreeResults, LinearTreeRun, Outcome, Recipe};
 use std::path::PathBuf;
@@ -41,6 +42,14 @@ enum RecipeName {
     Paper,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum ViewName {
+    /// Mean, correlations and log-precisions
+    Moments,
+    /// The sum of messages as it is
+    Natural,
+}
+
 #[derive(Args)]
 pub struct LinearTree {
     /// How large
@@ -70,6 +79,9 @@ pub struct LinearTree {
     /// Step size, in place of the scale's
     #[arg(long, allow_negative_numbers = true)]
     learning_rate: Option<f64>,
+    /// What networks see of beliefs, in place of the recipe's
+    #[arg(long, value_enum)]
+    view: Option<ViewName>,
     /// Threads [default: all]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
@@ -90,8 +102,17 @@ impl LinearTree {
         run.n = given(self.n).unwrap_or(run.n);
         run.train.batch = given(self.batch).or(run.train.batch);
         run.train.mixture = given(self.mixture).or(run.train.mixture);
-        run.train.iterations = given(self.iterations).unwrap_or(run.train.iterations);
+        if let Some(iterations) = given(self.iterations) {
+            // The warm-up keeps its share of a shorter or longer run.
+            run.train.warmup = run.train.warmup * iterations / run.train.iterations;
+            run.train.iterations = iterations;
+        }
         run.train.learning_rate = self.learning_rate.unwrap_or(run.train.learning_rate);
+        run.view = match self.view {
+            None => run.view,
+            Some(ViewName::Moments) => View::Moments,
+            Some(ViewName::Natural) => View::Natural,
+        };
         run.threads = self.threads.map(usize::from);
         if self.batch.is_none() && run.train.batch.is_some_and(|b| b > run.n) {
             // Fewer samples than the scale's batch: all of them.

@@ -304,3 +304,99 @@ proptest! {
         }
     }
 }
+
+/// A chain whose links have random correlations, and data for it.
+fn chain(length: usize, rows: usize, seed: u64) -> (World, Vec<(String, Vec<f32>)>) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let tree = FactorTree::chain(length).unwrap();
+    let correlations = tree
+        .factors()
+        .map(|_| {
+            let r: f64 = rng.random_range(0.3..0.9);
+            vec![1.0, r, r, 1.0]
+        })
+        .collect();
+    let columns = tree
+        .observations()
+        .iter()
+        .map(|&x| {
+            (
+                tree.name(x).to_string(),
+                (0..rows).map(|_| rng.random_range(-2.0..2.0f32)).collect(),
+            )
+        })
+        .collect();
+    (World { tree, correlations }, columns)
+}
+
+fn dataset(columns: &[(String, Vec<f32>)]) -> Dataset {
+    columns.iter().fold(Dataset::new(), |d, (name, values)| {
+        d.observe(name, 1, values.clone()).unwrap()
+    })
+}
+
+#[test]
+fn filtering_is_the_posterior_without_the_future() {
+    let (world, columns) = chain(7, 20, 3);
+    let data = dataset(&columns);
+    let model = world.model(&data);
+    let filtered = model.filtered(&data).unwrap();
+    for t in 0..7 {
+        let mut past = columns.clone();
+        for (_, future) in &mut past[t + 1..] {
+            future.fill(f32::NAN);
+        }
+        let posterior = model.posterior(&dataset(&past)).unwrap();
+        for row in 0..20 {
+            let (a, b) = (
+                filtered.latents()[t].describe(row),
+                posterior.latents()[t].describe(row),
+            );
+            assert!(
+                (a.mean[0] - b.mean[0]).abs() < 1e-5 && (a.sd[0] - b.sd[0]).abs() < 1e-5,
+                "z{}",
+                t + 1
+            );
+        }
+    }
+    // And it is not the smoothed posterior.
+    let smoothed = model.posterior(&data).unwrap();
+    assert!(
+        (smoothed.latents()[2].describe(0).sd[0] - filtered.latents()[2].describe(0).sd[0]).abs()
+            > 1e-3
+    );
+    let (tree, columns) = (
+        FactorTree::balanced(3, 2).unwrap(),
+        ["x1", "x2", "x3", "x4"],
+    );
+    let data = dataset(&columns.map(|x| (x.to_string(), vec![0.0; 3])));
+    let error = Model::builder(tree)
+        .build(&data)
+        .unwrap()
+        .filtered(&data)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("filtering needs a chain"), "{error}");
+}
+
+#[test]
+fn posteriors_come_run_by_run_or_all_at_once() {
+    let (world, columns) = chain(4, 50, 8);
+    let data = dataset(&columns);
+    let model = world.model(&data);
+    let whole = model.posterior(&data).unwrap();
+    let mut next = 0;
+    model
+        .for_each_posterior(&data, 16, |part| {
+            assert_eq!(part.first(), next);
+            for row in 0..part.rows() {
+                for (a, b) in part.latents().iter().zip(whole.latents()) {
+                    assert_eq!(a.natural(row), b.natural(next + row));
+                }
+            }
+            next += part.rows();
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(next, 50);
+}

@@ -10,7 +10,7 @@ use ramp::family::View;
 use ramp::graph::FactorTree;
 use ramp::model::Model;
 use ramp::storage::write_atomically;
-use ramp::train::{Control, Decay, Event, Stop, TrainSpec, Trainer};
+use ramp::train::{Control, Decay, Event, Optimizer, Stop, TrainSpec, Trainer};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -63,25 +63,31 @@ impl LinearTreeRun {
         };
         let (view, train) = match recipe {
             Recipe::Paper => (View::Natural, paper),
-            // A rate twenty times the paper's that falls to nothing: high rates find the root, low ones settle the rest.
+            // A long warm-up keeps the root alive until the levels below have something to tell it; a high rate and its slow
+            // fall take it to the optimum; weight decay holds back overfitting, to which the root is most prone.
             Recipe::Ours => (
                 View::Moments,
                 TrainSpec {
-                    iterations: 1000,
-                    batch: Some(2000),
-                    mixture: Some(1000),
-                    learning_rate: 2e-2,
+                    iterations: 2500,
+                    batch: Some(1000),
+                    learning_rate: 4e-2,
+                    warmup: 1250,
                     decay: Decay::Cosine { to: 0.0 },
+                    optimizer: Optimizer::Adam { decay: 0.03 },
                     ..paper
                 },
             ),
         };
-        let train = match scale {
-            Scale::Paper => train,
-            Scale::Quick => TrainSpec {
-                iterations: train.iterations.min(400),
+        let train = match (scale, recipe) {
+            (Scale::Paper, _) => train,
+            (Scale::Quick, Recipe::Ours) => TrainSpec {
+                iterations: 900,
+                warmup: 450,
+                learning_rate: 3e-2,
+                ..train
+            },
+            (Scale::Quick, Recipe::Paper) => TrainSpec {
                 batch: Some(1000),
-                mixture: None,
                 ..train
             },
         };
