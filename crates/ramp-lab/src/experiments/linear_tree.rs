@@ -81,8 +81,8 @@ impl LinearTreeRun {
         let train = match (scale, recipe) {
             (Scale::Paper, _) => train,
             (Scale::Quick, Recipe::Ours) => TrainSpec {
-                iterations: 900,
-                warmup: 450,
+                iterations: 750,
+                warmup: 375,
                 learning_rate: 3e-2,
                 ..train
             },
