@@ -68,7 +68,7 @@ impl LinearTreeRun {
             Recipe::Ours => (
                 View::Moments,
                 TrainSpec {
-                    iterations: 4500,
+                    iterations: 2500,
                     batch: Some(1000),
                     learning_rate: 4e-2,
                     warmup: 1250,

@@ -104,7 +104,7 @@ proptest! {
             let mut mean = vec![0.0; eta.len()];
             let phi = belief.mean(&eta, &mut mean);
             let (lane_phi, lane_mean) = f32::dispatch(InLanes(&belief, &eta));
-            prop_assert!(close(phi, lane_phi, 4e-6), "{belief}: Φ {phi} or {lane_phi}");
+            prop_assert!(close(phi, lane_phi, 2e-5), "{belief}: Φ {phi} or {lane_phi}");
             for (a, b) in mean.iter().zip(lane_mean) {
                 prop_assert!(close(*a, b, 2e-5), "{belief}: mean {a} or {b}");
             }
