@@ -102,6 +102,8 @@ impl<'a> Trainer<'a> {
     pub fn fit(&mut self, model: &mut Model, data: &Dataset) -> Result<Fit> {
         match self.threads {
             None => self.run(model, data),
+            // The common pool has as many already.
+            Some(threads) if threads == rayon::current_num_threads() => self.run(model, data),
             Some(threads) => {
                 let pool = rayon::ThreadPoolBuilder::new()
                     .num_threads(threads)
