@@ -11,12 +11,13 @@
 //! use ramp::graph::FactorTree;
 //! use ramp::model::Model;
 //! use ramp::train::{TrainSpec, Trainer};
-//! use rand::{SeedableRng, rngs::StdRng};
+//! use rand::SeedableRng;
+//! use rand_chacha::ChaCha8Rng;
 //! use rand_distr::{Distribution, StandardNormal};
 //!
 //! # fn main() -> ramp::Result<()> {
 //! // Data in the shape of a tree: mood drives calm and kind, each is read three times with noise, some readings are lost.
-//! let mut rng = StdRng::seed_from_u64(1);
+//! let mut rng = ChaCha8Rng::seed_from_u64(1);
 //! let mut normal = || -> f32 { StandardNormal.sample(&mut rng) };
 //! let (mut calm, mut questions) = (vec![], vec![vec![]; 6]);
 //! for n in 0..1000 {

@@ -131,7 +131,7 @@ fn world(size: usize, seed: u64) -> World {
     let mut variables = vec!["v0".to_string()];
     while variables.len() < size {
         // Some trees have a hub, whose sums over all but one message are taken from a running total.
-        let hub = seed % 3 == 0 && rng.random_bool(0.8);
+        let hub = seed.is_multiple_of(3) && rng.random_bool(0.8);
         let anchor = if hub {
             0
         } else {
