@@ -1,7 +1,7 @@
 //! What a model is built from, in a form that can be stored and built again.
 
 use crate::family::{Belief, View};
-use crate::graph::{FactorTree, Kind, Tying};
+use crate::graph::{FactorTree, Tying};
 use crate::network::NetworkSpec;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -74,8 +74,6 @@ impl ModelSpec {
         for factor in &self.factors {
             builder = builder.factor(factor);
         }
-        let tree = builder.build()?;
-        debug_assert!(tree.latents().iter().all(|&v| tree.kind(v) == Kind::Latent));
-        Ok(tree)
+        Ok(builder.build()?)
     }
 }
