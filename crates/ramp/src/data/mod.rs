@@ -75,6 +75,7 @@ impl Observation {
 #[derive(Clone, Debug, Default)]
 pub struct Dataset {
     rows: usize,
+    lengths: Option<Vec<u32>>,
     observations: Vec<Observation>,
     by_name: HashMap<String, usize>,
 }
@@ -177,6 +178,25 @@ impl Dataset {
         self.by_name.insert(name.clone(), self.observations.len());
         self.observations.push(observation);
         Ok(self)
+    }
+
+    /// Says how many steps of a chain each sample has; latents after its last step then have no part in anything.
+    /// Without this, every sample is as long as the chain.
+    pub fn with_lengths(mut self, lengths: Vec<u32>) -> Result<Self> {
+        if lengths.len() != self.rows {
+            return Err(Error::Invalid(format!(
+                "there are {} lengths for {} sequences",
+                lengths.len(),
+                self.rows
+            )));
+        }
+        self.lengths = Some(lengths);
+        Ok(self)
+    }
+
+    /// The steps of each sample, where they were given.
+    pub fn lengths(&self) -> Option<&[u32]> {
+        self.lengths.as_deref()
     }
 
     /// How many samples.
