@@ -4,7 +4,7 @@ use crate::{Error, Result};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -55,7 +55,13 @@ impl PendingFile {
             std::process::id(),
             STARTED.fetch_add(1, Ordering::Relaxed)
         ));
-        let file = File::create(&temporary).map_err(|source| Error::File {
+        let opened = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&temporary);
+        let file = opened.map_err(|source| Error::File {
             action: "write",
             path: path.to_path_buf(),
             source,
@@ -95,6 +101,13 @@ impl Write for PendingFile {
 
     fn flush(&mut self) -> std::io::Result<()> {
         self.file.flush()
+    }
+}
+
+/// What has been written can be read again before it takes its place.
+impl Read for PendingFile {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        self.file.read(into)
     }
 }
 

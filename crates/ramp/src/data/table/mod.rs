@@ -34,6 +34,7 @@
 
 mod column;
 mod csv;
+mod npy;
 mod summary;
 
 pub use column::{Cells, Column, ColumnType, Table, is_missing_text};
@@ -95,6 +96,7 @@ pub fn open_columns(path: &Path, wanted: &[String]) -> Result<Box<dyn TableReade
 fn open(path: &Path, wanted: Option<&[String]>) -> Result<Box<dyn TableReader>> {
     Ok(match Format::of(path)? {
         Format::Separated(separator) => Box::new(csv::CsvReader::open(path, separator, wanted)?),
+        Format::NumPy { .. } => Box::new(npy::NpyReader::open(path, wanted)?),
     })
 }
 
@@ -107,6 +109,11 @@ pub fn create_table(path: &Path, columns: &[(String, ColumnType)]) -> Result<Box
             "there is no column to write to `{file}`"
         )));
     }
+    if path.is_dir() {
+        return Err(Error::Invalid(format!(
+            "`{file}` is a folder; name a file in it"
+        )));
+    }
     let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
     column::check_names(&file, &names)?;
     for (name, kind) in columns {
@@ -116,6 +123,7 @@ pub fn create_table(path: &Path, columns: &[(String, ColumnType)]) -> Result<Box
     }
     Ok(match format {
         Format::Separated(separator) => Box::new(csv::CsvWriter::create(path, separator, columns)?),
+        Format::NumPy { archive } => Box::new(npy::NpyWriter::create(path, archive, columns)?),
     })
 }
 
@@ -127,6 +135,8 @@ pub fn rows_at_once(columns: usize) -> usize {
 enum Format {
     /// Text with this separator, or with one to be found in the header.
     Separated(Option<u8>),
+    /// One array or an archive of several.
+    NumPy { archive: bool },
 }
 
 impl Format {
@@ -135,6 +145,8 @@ impl Format {
         match extension.to_ascii_lowercase().as_str() {
             "csv" | "txt" => Ok(Format::Separated(None)),
             "tsv" | "tab" => Ok(Format::Separated(Some(b'\t'))),
+            "npy" => Ok(Format::NumPy { archive: false }),
+            "npz" => Ok(Format::NumPy { archive: true }),
             _ => Err(Error::Invalid(format!(
                 "`{}` is not a kind of table that can be read or written: the name must end in .csv, .tsv, .txt, .parquet, \
                  .arrow, .feather, .ipc, .npy or .npz",
