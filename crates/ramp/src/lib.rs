@@ -81,6 +81,7 @@ pub mod graph;
 pub mod infer;
 pub mod kernel;
 pub mod model;
+mod names;
 pub mod network;
 pub mod objective;
 pub mod storage;
