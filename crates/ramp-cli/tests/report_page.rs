@@ -3,7 +3,7 @@
 mod report_samples;
 
 use ramp_cli::report::{Report, page};
-use report_samples::{HOSTILE, chain, hostile, mixed, questionnaire};
+use report_samples::{HOSTILE, chain, hostile, mixed, questionnaire, sixty, sparse};
 use serde_json::Value;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -133,6 +133,11 @@ try {
   said.circles = document.querySelectorAll("#tree circle:not(.warned)").length;
   said.boxes = document.querySelectorAll("#tree rect.observed").length;
   said.factors = document.querySelectorAll("#tree rect.factor").length;
+  // Labels of the tree that lie on one another, or stick out of it.
+  const labels = [...document.querySelectorAll("#tree text")].map((t) => t.getBoundingClientRect());
+  const whole = $("#tree svg").getBoundingClientRect();
+  said.clashes = labels.filter((a, i) => labels.some((b, j) => i < j && a.left < b.right && b.left < a.right && a.top + 2 < b.bottom && b.top + 2 < a.bottom)).length
+    + labels.filter((a) => a.left < whole.left - 1 || a.right > whole.right + 1).length;
   said.tree = $("#tree").textContent;
   said.summary = $("#summary").textContent;
   said.rows = document.querySelectorAll("#latents tbody tr:not(.says)").length;
@@ -176,6 +181,12 @@ try {
 }
 </script>"##;
 
+/// For pages on which there is nothing to choose: whether something went wrong.
+const GLANCE: &str = r#"<script>
+const said = { wrong, overflow: document.documentElement.scrollWidth - innerWidth, summary: document.getElementById("summary").textContent };
+parent.postMessage(encodeURIComponent(JSON.stringify(said)), "*");
+</script>"#;
+
 /// Holds the page in a frame, because a window of Chromium is never narrower than 500 pixels.
 const FRAME: &str = r#"<!DOCTYPE html><body style="margin:0"><pre id="outcome"></pre>
 <script>addEventListener("message", (e) => { document.getElementById("outcome").textContent = e.data; });</script>
@@ -192,14 +203,21 @@ impl Drop for Running {
 }
 
 /// Opens a page in a window of a size and gives what the probe wrote.
-fn open(browser: &Path, folder: &Path, page: &str, width: usize, theme: &str) -> Value {
+fn open(
+    browser: &Path,
+    folder: &Path,
+    page: &str,
+    probe: &str,
+    width: usize,
+    theme: &str,
+) -> Value {
     let probed = page
         .replacen(
             "<meta charset=\"utf-8\">",
             &format!("<meta charset=\"utf-8\">{LISTEN}"),
             1,
         )
-        .replacen("</body>", &format!("{PROBE}</body>"), 1);
+        .replacen("</body>", &format!("{probe}</body>"), 1);
     std::fs::write(folder.join("page.html"), probed).unwrap();
     let framed = FRAME
         .replace("WIDTH", &width.to_string())
@@ -257,6 +275,7 @@ fn readers_can_use_it_wide_and_narrow_light_and_dark() {
         ("questionnaire", questionnaire()),
         ("chain", chain()),
         ("mixed", mixed()),
+        ("sixty", sixty()),
         ("hostile", hostile()),
     ] {
         let page = page(&report);
@@ -265,7 +284,7 @@ fn readers_can_use_it_wide_and_narrow_light_and_dark() {
         std::fs::write(kept, &page).unwrap();
         let folder = tempfile::tempdir().unwrap();
         for (width, theme) in [(1200, "light"), (400, "dark")] {
-            let said = open(&browser, folder.path(), &page, width, theme);
+            let said = open(&browser, folder.path(), &page, PROBE, width, theme);
             let of = format!("{label} at {width}: {said:#}");
             assert_eq!(said["wrong"], Value::Array(Vec::new()), "{of}");
             assert_eq!(said["width"], width, "{of}");
@@ -279,6 +298,7 @@ fn readers_can_use_it_wide_and_narrow_light_and_dark() {
             }
             assert_eq!(said["themes"], 2, "{of}");
             assert_eq!(said["foreign"], 0, "{of}");
+            assert_eq!(said["clashes"], 0, "{of}");
             assert!(
                 said["first"]
                     .as_str()
@@ -313,5 +333,31 @@ fn readers_can_use_it_wide_and_narrow_light_and_dark() {
                 assert!(said_of("tree").contains(&nats), "{nats}, {of}");
             }
         }
+    }
+}
+
+#[test]
+fn a_report_of_next_to_nothing_still_opens() {
+    let Some(browser) = browser() else {
+        println!("skipped: no Chromium in the path; set CHROME to one");
+        return;
+    };
+    for report in [sparse(), Report::default()] {
+        let folder = tempfile::tempdir().unwrap();
+        let said = open(
+            &browser,
+            folder.path(),
+            &page(&report),
+            GLANCE,
+            400,
+            "light",
+        );
+        assert_eq!(said["wrong"], Value::Array(Vec::new()), "{said:#}");
+        assert!(said["overflow"].as_f64().unwrap() <= 0.0, "{said:#}");
+        let summary = said["summary"].as_str().unwrap();
+        assert!(
+            !summary.contains("NaN") && !summary.contains("undefined"),
+            "{summary}"
+        );
     }
 }

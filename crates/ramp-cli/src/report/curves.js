@@ -11,14 +11,19 @@ function drawLines(id, x, y, lines) {
   const all = lines.flatMap((line) => line.points);
   const xs = extent(all.map((p) => p[0]));
   const ys = extent(all.map((p) => p[1]));
-  const { room, sx, sy, axes } = frame(width - named, height, { extent: xs, ...x }, { extent: ys, ...y });
+  // A bad start far below must not flatten all that follows.
+  const usual = quantile(all.map((p) => p[1]), 0.1);
+  const cut = ys[0] < usual - 3 * (ys[1] - usual);
+  if (cut) ys[0] = usual - (ys[1] - usual);
+  const label = cut ? `${y.label} (the start is further below)` : y.label;
+  const { room, sx, sy, axes } = frame(width - named, height, { extent: xs, ...x }, { extent: ys, label });
   const ends = lines.map((line) => {
     const last = line.points.filter((p) => p.every(known)).pop();
-    return last ? { line, x: sx(last[0]), y: sy(last[1]) } : null;
+    return last ? { line, x: sx(last[0]), y: sy(Math.max(ys[0], last[1])) } : null;
   }).filter(Boolean).sort((a, b) => a.y - b.y);
   ends.forEach((end, i) => { if (i) end.y = Math.max(end.y, ends[i - 1].y + 14); });
   put(id, html`${svg(width, height, `${y.label} over ${x.label}: ${lines.map((line) => line.label).join(", ")}`, html`${axes}
-    ${lines.map((line) => html`<path class="${line.style}" stroke-dasharray="${line.dash || ""}" d="${path(line.points.map((p) => (p.every(known) ? [sx(p[0]), sy(p[1])] : [NaN, NaN])))}"/>`)}
+    ${lines.map((line) => html`<path class="${line.style}" stroke-dasharray="${line.dash || ""}" d="${path(line.points.map((p) => (p.every(known) ? [sx(p[0]), sy(Math.max(ys[0], p[1]))] : [NaN, NaN])))}"/>`)}
     ${ends.map((end) => html`<text class="${end.line.style === "train" ? "soft" : ""}" x="${end.x + 8}" y="${end.y + 4}">${end.line.label}</text>`)}
     <path class="pointer" d=""/>`)}<p class="said"></p>`);
   const drawing = at(id).querySelector("svg");
@@ -105,7 +110,7 @@ function histogram(coordinate) {
   const most = Math.max(...bins, ...outline.map((p) => p[1]).filter(known), 1e-9);
   const sx = scale(span, 2, width - 2);
   const sy = scale([0, most], ground, 4);
-  const marks = coordinate.circular ? angleTicks.filter((_, i) => i % 2 === 0) : ticks(span, 3);
+  const marks = coordinate.circular ? angleTicks.filter((_, i) => i % 2 === 0) : ticks(span, 4);
   const typical = quantile(coordinate.sd, 0.5);
   return html`<figure><figcaption>${coordinate.label} <span class="soft">± ${brief(typical)}</span></figcaption>
     <svg width="100%" viewBox="0 0 ${width} ${height}" role="img" aria-label="Distribution of the posterior means of ${coordinate.label}">

@@ -17,16 +17,16 @@ function drawMissing() {
   const left = nameRoom + barRoom + 56;
   const patterns = report.missing_patterns.slice(0, Math.max(4, Math.min(24, Math.floor((room - left - 60) / cell))));
   put("missing-note", html`Bars: how much of a column is missing. Squares: the most frequent sets of columns missing together, one set per strip, with the number of rows above it; sets that are more frequent than chance say that gaps are no accident.${crowded && ` The ${count(shown.length)} columns with most gaps of ${count(columns.length)} are drawn.`}`);
-  const top = 86;
   const high = 18;
   const tallest = 44;
+  const top = tallest + 18 + Math.max(10, ...patterns.map((pattern) => widthOf(count(pattern.rows))));
   const mostRows = Math.max(1, ...patterns.map((pattern) => pattern.rows));
   const mostMissing = Math.max(...shown.map((column) => column.missing));
   const y = (k) => top + k * high;
   const height = y(shown.length) + 4;
   const width = left + cell * patterns.length + 10;
   const rows = shown.map((column, k) => html`
-    <text x="0" y="${y(k) + 11}">${clip(column.name, Math.floor(nameRoom / 6.6))}<title>${column.name}</title></text>
+    <text x="0" y="${y(k) + 11}">${clip(column.name, nameRoom - 8)}<title>${column.name}</title></text>
     <rect class="bar" x="${nameRoom}" y="${y(k) + 3}" width="${((barRoom * column.missing) / mostMissing).toFixed(1)}" height="8"/>
     <text class="soft" x="${nameRoom + (barRoom * column.missing) / mostMissing + 5}" y="${y(k) + 11}">${percent(column.missing)}</text>`);
   const strips = patterns.map((pattern, p) => {
@@ -38,7 +38,5 @@ function drawMissing() {
   });
   put("missing", svg(width, height, `Missing values: ${shown.slice(0, 20).map((column) => `${column.name} ${percent(column.missing)}`).join(", ")}`,
     html`${rows}${strips}<text class="soft" x="0" y="${top - 8}">missing</text><text class="soft end" x="${left - 8}" y="${top - 8}">rows</text>`));
-  const box = at("missing");
-  if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
-  else box.removeAttribute("tabindex");
+  allowScrolling("missing");
 }

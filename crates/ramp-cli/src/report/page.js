@@ -24,6 +24,15 @@ function html(strings, ...values) {
 
 function put(id, markup) { at(id).innerHTML = markup.text; }
 
+/** A box that is larger inside than outside says so, and can be reached by keyboard. */
+function allowScrolling(id) {
+  const box = at(id);
+  const hidden = box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
+  if (hidden) box.tabIndex = 0;
+  else box.removeAttribute("tabindex");
+  if (hidden) at(`${id}-note`).append(" Scroll the drawing to see all of it.");
+}
+
 const known = (x) => typeof x === "number" && Number.isFinite(x);
 
 /** A number with a true minus sign; a dash for none. */
@@ -54,9 +63,6 @@ function percent(fraction) {
   return `${size.toFixed(size < 10 && size > 0 ? 1 : 0)} %`;
 }
 
-/** At most `room` characters. */
-const clip = (text, room) => ([...text].length > room ? [...text].slice(0, Math.max(1, room - 1)).join("") + "…" : text);
-
 function extent(values) {
   let low = Infinity;
   let high = -Infinity;
@@ -85,7 +91,7 @@ function ticks([low, high], wanted) {
   for (let k = Math.ceil(low / step - 1e-6); k * step <= high + step * 1e-6 && found.length < 50; k += 1) {
     const value = k * step;
     const plain = Math.max(Math.abs(low), Math.abs(high)) < 1e6 && digits < 5;
-    found.push({ value, text: plain ? (digits ? fixed(value, digits) : count(Math.round(value)).replace("-", "−")) : brief(value) });
+    found.push({ value, text: plain ? (digits ? fixed(value, digits) : count(Math.round(value) || 0).replace("-", "−")) : brief(value) });
   }
   return found;
 }
@@ -96,8 +102,19 @@ const angleTicks = [[-Math.PI, "−π"], [-Math.PI / 2, "−π/2"], [0, "0"], [M
 /** An angle between −π and π. */
 const wrap = (angle) => (known(angle) ? angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI)) : angle);
 
-/** How wide a text is at 12 px, near enough to lay out labels. */
-const widthOf = (text) => 6.6 * [...text].length;
+const ruler = document.createElement("canvas").getContext("2d");
+ruler.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+
+/** How wide a text of a figure is, in pixels. */
+const widthOf = (text) => ruler.measureText(text).width;
+
+/** A text cut to a width. */
+function clip(text, room) {
+  if (widthOf(text) <= room) return text;
+  const letters = [...text].slice(0, 200);
+  while (letters.length > 1 && widthOf(`${letters.join("")}…`) > room) letters.pop();
+  return `${letters.join("")}…`;
+}
 
 const scale = ([low, high], from, to) => (x) => from + ((x - low) / (high - low)) * (to - from);
 

@@ -40,12 +40,13 @@ const quantities = (() => {
     else found.push({ group: "Columns", label: column.name, levels: column.values.levels.levels, values: column.values.levels.codes });
   }
   for (const c of coordinates) found.push({ group: "Uncertainty", label: `${c.label}, posterior sd`, values: c.sd });
+  found.forEach((q, i) => { q.index = i; });
   return found;
 })();
 
 function menu(id, chosen, allowed) {
   const groups = [...new Set(quantities.map((q) => q.group))];
-  const option = (q) => html`<option value="${quantities.indexOf(q)}"${q === chosen && new Markup(" selected")}>${q.label}</option>`;
+  const option = (q) => html`<option value="${q.index}"${q === chosen && new Markup(" selected")}>${q.label}</option>`;
   put(id, html`${id === "colour" && html`<option value="-1">nothing</option>`}${groups.map((group) => {
     const members = quantities.filter((q) => q.group === group && allowed(q));
     return members.length > 0 && html`<optgroup label="${group}">${members.map(option)}</optgroup>`;
@@ -68,25 +69,27 @@ function colouring(quantity) {
     const rest = values.filter((code) => known(code) && !colours.has(code)).length;
     return {
       of: (n) => (known(values[n]) ? colours.get(values[n]) || "var(--line)" : null),
-      legend: html`${own.map((level) => html`<span>${dot(colours.get(level))} ${clip(quantity.levels[level], 40)}</span>`)}${rest > 0 && html`<span>${dot("var(--line)")} other (${count(rest)})</span>`}${gap}`,
+      legend: html`${own.map((level) => html`<span>${dot(colours.get(level))} ${clip(quantity.levels[level], 240)}</span>`)}${rest > 0 && html`<span>${dot("var(--line)")} other (${count(rest)})</span>`}${gap}`,
     };
   }
-  let span = quantity.circular ? [-Math.PI, Math.PI] : extent(values);
-  let [least, most] = quantity.circular ? ["−π", "π"] : span.map(brief);
-  if (!quantity.circular) {
-    // A few far values must not wash out all others.
-    const inner = [quantile(values, 0.01), quantile(values, 0.99)];
-    if (inner[1] > inner[0] && span[1] - span[0] > 1.5 * (inner[1] - inner[0])) {
-      span = inner;
-      [least, most] = [`≤ ${brief(span[0])}`, `≥ ${brief(span[1])}`];
-    }
-  }
-  const part = (x) => (x - span[0]) / (span[1] - span[0]);
+  const { part, least, most, how } = quantity.circular ? { part: scale([-Math.PI, Math.PI], 0, 1), least: "−π", most: "π" } : evenly(values);
   const strip = Array.from({ length: 48 }, (_, i) => html`<rect x="${i * 3}" y="0" width="3.2" height="10" fill="${shade(i / 47, quantity.circular)}"/>`);
   return {
     of: (n) => (known(values[n]) ? shade(part(values[n]), quantity.circular) : null),
-    legend: html`<span>${clip(quantity.label, 40)}</span><span>${least} <svg width="144" height="10" aria-hidden="true">${strip}</svg> ${most}</span>${gap}`,
+    legend: html`<span>${clip(quantity.label, 240)}</span><span>${least} <svg width="144" height="10" aria-hidden="true">${strip}</svg> ${most}</span>${how && html`<span>${how}</span>`}${gap}`,
   };
+}
+
+/** Where a value lies between the least and the most; skewed values by rank, lest a few far ones wash out all others. */
+function evenly(values) {
+  const span = extent(values);
+  const straight = scale(span, 0, 1);
+  const middle = quantile(values, 0.5);
+  if (Math.abs(straight(middle) - 0.5) < 0.3) return { part: straight, least: brief(span[0]), most: brief(span[1]) };
+  const sorted = values.filter(known).sort((a, b) => a - b);
+  const rank = new Map();
+  sorted.forEach((x, i) => rank.set(x, i));
+  return { part: (x) => rank.get(x) / Math.max(1, sorted.length - 1), least: brief(span[0]), most: brief(span[1]), how: `coloured by rank, median ${brief(middle)}` };
 }
 
 /** A dot of the legend, as in the plot. */
@@ -124,7 +127,7 @@ function drawScatter() {
   const width = Math.max(240, at("scatter").clientWidth);
   const height = Math.min(520, Math.max(300, width * 0.62));
   const axis = (q, label) => (q.circular ? { extent: [-Math.PI, Math.PI], ticks: angleTicks, label } : { extent: q.range || extent(q.values), label });
-  const plot = frame(width, height, axis(across, clip(across.label, 60)), axis(up, clip(up.label, 60)));
+  const plot = frame(width, height, axis(across, clip(across.label, width / 2)), axis(up, clip(up.label, width / 2)));
   const places = across.values.map((x, n) => (known(x) && known(up.values[n]) ? { n, x: plot.sx(x), y: plot.sy(up.values[n]) } : null)).filter(Boolean);
   const paint = colouring(colour);
   const painted = places.map((p) => ({ ...p, colour: paint.of(p.n) }));

@@ -92,10 +92,7 @@ function drawTree() {
   const room = at("tree").clientWidth;
   const drawn = report.sequence ? chainDrawing(tree, room) : treeDrawing(tree, room);
   put("tree", drawn);
-  // What scrolls must be reachable by keyboard.
-  const box = at("tree");
-  if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
-  else box.removeAttribute("tabindex");
+  allowScrolling("tree");
 }
 
 function treeDrawing(tree, room) {
@@ -110,37 +107,47 @@ function treeDrawing(tree, room) {
   const named = (node) => node < variables && report.variables[node].latent;
   // Rows are as close as the labels of neighbouring latents allow.
   const columns = new Map();
-  for (const node of order.filter(named)) columns.set(depth[node], [...(columns.get(depth[node]) || []), row.get(node)]);
+  for (const node of order.filter(named)) {
+    if (!columns.has(depth[node])) columns.set(depth[node], []);
+    columns.get(depth[node]).push(row.get(node));
+  }
   const closest = Math.min(Infinity, ...[...columns.values()].flatMap((rows) => rows.sort((a, b) => a - b).slice(1).map((r, i) => r - rows[i])));
   const high = Math.min(30, Math.max(ends.length > 16 ? 19 : 23, 44 / closest));
   const twoLines = high * closest >= 2 * largest + 28;
 
   const deepest = Math.max(1, ...order.map((node) => depth[node]));
-  const endNames = ends.filter((node) => !named(node)).map((node) => widthOf(clip(name(node), 24)));
+  const nameRoom = room > 500 ? 180 : 84;
+  const endNames = ends.filter((node) => !named(node)).map((node) => widthOf(clip(name(node), nameRoom)));
   const right = 14 + Math.max(12, ...endNames);
-  const rootName = Math.max(...tree.roots.filter(named).map((node) => widthOf(clip(name(node), 18))), 40);
-  const left = Math.max(largest + 4, rootName / 2 + 2);
-  const step = Math.min(190, Math.max(84, (room - left - right) / deepest));
-  const width = Math.max(left + right + step * deepest, 10);
+  const number = (node) => (latentOf.has(node) ? nats(energy(latentOf.get(node))) : "");
+  const label = (node, fits) => clip(name(node), twoLines ? fits : fits - widthOf(number(node)) - 5);
+  const labelWidth = (node, fits) => widthOf(label(node, fits)) + (twoLines ? 0 : widthOf(number(node)) + 5);
+  const left = Math.max(largest + 4, ...tree.roots.filter(named).map((node) => labelWidth(node, 130) / 2 + 3));
+  // The way to the observations carries no label and may be short.
+  const last = Math.min(1, Math.max(0.35, (room - 360) / 300));
+  const step = Math.min(200, Math.max(64, (room - left - right) / (deepest - 1 + last)));
+  const width = left + right + step * (deepest - 1 + last);
   const top = largest + 22;
   const height = top + high * (ends.length - 1) + largest + 22;
-  const x = (node) => left + step * (children[node].length || named(node) ? depth[node] : deepest);
+  const x = (node) => left + step * (children[node].length || named(node) ? depth[node] : deepest - 1 + last);
   const y = (node) => top + high * row.get(node);
 
   const lines = order.flatMap((node) => children[node].map((child) => {
-    const turn = x(node) + Math.min(step * 0.45, 60);
-    return `M${x(node)} ${y(node)}C${turn} ${y(node)} ${turn} ${y(child)} ${x(node) + step} ${y(child)}H${x(child)}`;
+    const turn = (x(node) + Math.min(x(child), x(node) + step)) / 2;
+    return `M${x(node)} ${y(node)}C${turn} ${y(node)} ${turn} ${y(child)} ${Math.min(x(child), x(node) + step)} ${y(child)}H${x(child)}`;
   }));
   const labels = order.map((node) => {
     if (node >= variables) return "";
-    if (!named(node)) return html`<text x="${x(node) + 9}" y="${y(node) + 4}">${clip(name(node), 24)}<title>${name(node)}</title></text>`;
-    const latent = latentOf.get(node);
-    const number = latent ? nats(energy(latent)) : "";
-    const fits = Math.max(6, Math.floor((step - (twoLines ? 6 : 40)) / 6.6));
+    if (!named(node)) return html`<text x="${x(node) + 9}" y="${y(node) + 4}">${clip(name(node), nameRoom)}<title>${name(node)}</title></text>`;
+    // A label may reach halfway to the next column, and up to the names at the right.
+    const before = depth[node] ? step / 2 - 2 : x(node) - 2;
+    const behind = Math.min(step / 2 - 2, depth[node] < deepest - 1 ? Infinity : step * last - 8);
+    const wide = labelWidth(node, before + behind);
+    const centre = Math.min(x(node) + behind - wide / 2, Math.max(x(node) - before + wide / 2, x(node)));
     const above = y(node) - radius(node) - 6;
     return twoLines
-      ? html`<text class="halo middle" x="${x(node)}" y="${above}">${clip(name(node), fits)}</text><text class="halo middle soft" x="${x(node)}" y="${y(node) + radius(node) + 14}">${number}</text>`
-      : html`<text class="halo middle" x="${x(node)}" y="${above}">${clip(name(node), fits)}<tspan class="soft" dx="5">${number}</tspan></text>`;
+      ? html`<text class="halo middle" x="${centre}" y="${above}">${label(node, before + behind)}<title>${name(node)}</title></text><text class="halo middle soft" x="${x(node)}" y="${y(node) + radius(node) + 14}">${number(node)}</text>`
+      : html`<text class="halo middle" x="${centre}" y="${above}">${label(node, before + behind)}<tspan class="soft" dx="5">${number(node)}</tspan><title>${name(node)}</title></text>`;
   });
   return svg(width, height, `Tree of ${many(report.latents.length, "latent")} and ${many(ends.length, "leaf", "leaves")}`,
     html`<path class="edge" d="${lines.join("")}"/>${order.map((node) => mark(node, x(node), y(node), variables))}${labels}`);
@@ -151,9 +158,9 @@ function chainDrawing(tree, room) {
   const { children, depth, order, variables } = tree;
   const high = 26;
   const indent = 26;
-  const names = Math.max(...order.filter((node) => node < variables).map((node) => indent * depth[node] + widthOf(clip(name(node), 20)) + (report.variables[node].latent ? 44 : 0)));
+  const names = Math.max(...order.filter((node) => node < variables).map((node) => indent * depth[node] + widthOf(clip(name(node), 110)) + (report.variables[node].latent ? 40 : 0)));
   const inner = indent * Math.max(...order.map((node) => depth[node]));
-  const left = names + 34;
+  const left = names + 28;
   const { steps, time } = report.sequence;
   const copies = steps > 4 ? [1, 2, 3, steps] : Array.from({ length: Math.max(1, steps) }, (_, i) => i + 1);
   const apart = Math.min(150, Math.max(inner + 2 * largest + 12, (room - left - inner - 20) / (copies.length - 0.4)));
@@ -169,11 +176,11 @@ function chainDrawing(tree, room) {
   }));
   const labels = order.filter((node) => node < variables).map((node) => {
     const latent = latentOf.get(node);
-    return html`<text x="${indent * depth[node]}" y="${y(node) + 4}">${clip(name(node), 20)}${latent && html`<tspan class="soft" dx="6">${nats(energy(latent))}</tspan>`}<title>${name(node)}</title></text>`;
+    return html`<text x="${indent * depth[node]}" y="${y(node) + 4}">${clip(name(node), 110)}${latent && html`<tspan class="soft" dx="6">${nats(energy(latent))}</tspan>`}<title>${name(node)}</title></text>`;
   });
   const times = copies.map((t, i) => html`<text class="soft middle" x="${offset(i) + inner / 2}" y="${height - 4}">${t}</text>`);
   const width = offset(copies.length - 1) + inner + largest + 8;
   return svg(width, height, `A chain of ${many(steps, "step")} over ${time}`, html`<path class="edge" d="${edges.join("")}"/>${ties}
     ${copies.map((_, i) => order.map((node) => mark(node, x(node, i), y(node), variables)))}${labels}
-    <text class="soft" x="0" y="${height - 4}">${clip(time, 16)}</text>${times}`);
+    <text class="soft" x="0" y="${height - 4}">${clip(time, 100)}</text>${times}`);
 }
