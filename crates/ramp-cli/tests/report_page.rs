@@ -169,6 +169,7 @@ try {
   const before = $("#scatter-said").textContent;
   $("#scatter svg").dispatchEvent(new PointerEvent("pointermove", { clientX: spot.x + 2, clientY: spot.y + 2 }));
   said.pointed = $("#scatter-said").textContent !== before && $("#scatter .pointed circle") !== null;
+  said.own = $("#scatter .pointed .own") !== null;
   $("#training svg").dispatchEvent(new KeyboardEvent("keydown", { key: "Home", cancelable: true }));
   said.first = $("#training .said").textContent;
   const themed = () => getComputedStyle(document.body).backgroundColor;
@@ -317,6 +318,7 @@ fn readers_can_use_it_wide_and_narrow_light_and_dark() {
                 "{of}"
             );
             assert_eq!(said["rows"], report.latents.len(), "{of}");
+            assert_eq!(said["own"], report.sequence.is_some(), "{of}");
             assert_eq!(said["steps"], report.sequence.is_some(), "{of}");
             assert!(
                 said["missing"].as_u64().unwrap() > report.columns.len() as u64,

@@ -108,12 +108,18 @@ ruler.font = `12px ${getComputedStyle(document.body).fontFamily}`;
 /** How wide a text of a figure is, in pixels. */
 const widthOf = (text) => ruler.measureText(text).width;
 
-/** A text cut to a width. */
+/** A text cut to a width, in the middle: names of many columns often differ only at their ends. */
 function clip(text, room) {
   if (widthOf(text) <= room) return text;
-  const letters = [...text].slice(0, 200);
-  while (letters.length > 1 && widthOf(`${letters.join("")}…`) > room) letters.pop();
-  return `${letters.join("")}…`;
+  const letters = [...text];
+  const cut = (n) => `${letters.slice(0, Math.ceil(n * 0.6)).join("")}…${letters.slice(letters.length - Math.floor(n * 0.4)).join("")}`;
+  let [fits, tooLong] = [1, Math.min(letters.length, 400)];
+  while (tooLong - fits > 1) {
+    const half = (fits + tooLong) >> 1;
+    if (widthOf(cut(half)) <= room) fits = half;
+    else tooLong = half;
+  }
+  return cut(fits);
 }
 
 const scale = ([low, high], from, to) => (x) => from + ((x - low) / (high - low)) * (to - from);
@@ -123,7 +129,7 @@ const scale = ([low, high], from, to) => (x) => from + ((x - low) / (high - low)
  * `ticks`. Lines are as long as the data reach, ticks point outward, nothing else.
  */
 function frame(width, height, x, y) {
-  const yTicks = y.ticks || ticks(y.extent, Math.max(2, height / 60));
+  const yTicks = y.ticks || ticks(y.extent, Math.max(3, height / 50));
   const left = 14 + Math.max(...yTicks.map((t) => widthOf(t.text)), 12);
   const room = { left, right: width - 12, top: 26, bottom: height - 38 };
   const sx = scale(x.extent, room.left, room.right);

@@ -116,6 +116,7 @@ function prepareScatter() {
   for (const id of ["across", "up", "colour", "join"]) at(id).addEventListener("change", drawScatter);
   at("scatter-choice").addEventListener("submit", (event) => event.preventDefault());
   at("join-choice").hidden = !report.sequence;
+  put("scatter-note", html`Each dot is ${report.sequence ? "a step of a sequence" : "a row of the data"} at its posterior means; point at one for its values${report.sequence && ", the rest of its sequence"} and a cross of one posterior standard deviation to each side.`);
 }
 
 function drawScatter() {
@@ -151,7 +152,7 @@ function drawScatter() {
       const far = (p.x - x) ** 2 + (p.y - y) ** 2;
       if (far < nearest) { nearest = far; best = p; }
     }
-    pointed.innerHTML = best ? cross(best, across, up, plot).text : "";
+    pointed.innerHTML = best ? html`${report.sequence && ways(places.filter((p) => report.sequence.of[p.n] === report.sequence.of[best.n]), across, up, "own way")}${cross(best, across, up, plot)}`.text : "";
     at("scatter-said").textContent = best ? [...new Set([across, up, colour])].filter(Boolean).map((q) => value(q, best.n)).join(" · ") : summary;
   });
   drawing.addEventListener("pointerleave", () => { pointed.innerHTML = ""; at("scatter-said").textContent = summary; });
@@ -172,12 +173,15 @@ function cross(p, across, up, plot) {
 }
 
 /** Each sequence as a thin line in order of time; a jump across an angle's seam is not drawn. */
-function ways(places, across, up) {
+function ways(places, across, up, style = "way") {
   const { of, step } = report.sequence;
   const lines = new Map();
-  for (const p of places) lines.set(of[p.n], [...(lines.get(of[p.n]) || []), p]);
+  for (const p of places) {
+    if (!lines.has(of[p.n])) lines.set(of[p.n], []);
+    lines.get(of[p.n]).push(p);
+  }
   const jumps = (q, a, b) => q.circular && Math.abs(q.values[a.n] - q.values[b.n]) > Math.PI;
   const drawn = [...lines.values()].map((line) => line.sort((a, b) => step[a.n] - step[b.n])
     .map((p, i) => `${i && !jumps(across, line[i - 1], p) && !jumps(up, line[i - 1], p) ? "L" : "M"}${p.x.toFixed(1)} ${p.y.toFixed(1)}`).join(""));
-  return html`<path class="way" stroke="var(--soft)" d="${drawn.join("")}"/>`;
+  return html`<path class="${style}" d="${drawn.join("")}"/>`;
 }

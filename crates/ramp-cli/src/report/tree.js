@@ -92,6 +92,7 @@ function drawTree() {
   const room = at("tree").clientWidth;
   const drawn = report.sequence ? chainDrawing(tree, room) : treeDrawing(tree, room);
   put("tree", drawn);
+  at("tree").classList.toggle("long", !report.sequence && report.variables.filter((v) => !v.latent).length > 60);
   allowScrolling("tree");
 }
 

@@ -74,7 +74,7 @@ fn training(iterations: usize, top: f64, gap: f64, chance: &mut Chance) -> Vec<T
         TrainingPoint {
             iteration: i,
             free_energy: top * way + 0.012 * chance.normal(),
-            held_out: (i % 10 == 0).then_some((top - gap * way) * way),
+            held_out: i.is_multiple_of(10).then_some((top - gap * way) * way),
         }
     };
     (0..=iterations).step_by(2).map(point).collect()
@@ -196,7 +196,7 @@ pub fn questionnaire() -> Report {
             });
         }
     }
-    missing_patterns.sort_by(|a, b| b.rows.cmp(&a.rows));
+    missing_patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.rows));
     Report {
         title: "questionnaire".into(),
         data: "answers.csv".into(),
@@ -357,7 +357,11 @@ pub fn mixed() -> Report {
         let name = format!("{}_{}", names[parent], observed - 9);
         variables.push(variable(&name, false));
         factors.push(vec![parent, observed]);
-        let missing = if observed % 5 == 0 { 0.12 } else { 0.0 };
+        let missing = if observed.is_multiple_of(5) {
+            0.12
+        } else {
+            0.0
+        };
         let draw =
             |_| (chance.uniform() >= missing).then_some((1.0 + chance.normal()).exp() as f32);
         columns.push(DataColumn {
