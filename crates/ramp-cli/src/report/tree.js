@@ -94,6 +94,9 @@ function drawTree() {
   put("tree", drawn);
   at("tree").classList.toggle("long", !report.sequence && report.variables.filter((v) => !v.latent).length > 60);
   allowScrolling("tree");
+  // A drawing longer than its box opens at its root.
+  const root = at("tree").querySelector("circle");
+  if (root) at("tree").scrollTop = root.cy.baseVal.value - at("tree").clientHeight / 2;
 }
 
 function treeDrawing(tree, room) {
