@@ -150,6 +150,12 @@ impl TrainSpec {
         }
     }
 
+    /// Which of so many samples are learned from and which are held out, both ascending.
+    pub fn split(&self, rows: usize) -> Result<(Vec<u32>, Vec<u32>)> {
+        let split = super::trainer::Split::new(self, rows)?;
+        Ok((split.train, split.held_out))
+    }
+
     /// The learning rate of a step, counted from zero.
     pub fn rate(&self, iteration: usize) -> f64 {
         if iteration < self.warmup {

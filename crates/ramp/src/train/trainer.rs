@@ -364,10 +364,10 @@ fn at(error: Error, iteration: usize) -> Error {
 
 /// Who trains and who is held out, and who is in which batch: functions of the seed and the iteration alone, so that a
 /// resumed run needs no other memory.
-struct Split {
+pub(super) struct Split {
     rows: usize,
-    train: Vec<u32>,
-    held_out: Vec<u32>,
+    pub train: Vec<u32>,
+    pub held_out: Vec<u32>,
 }
 
 /// Streams of random numbers that must not meet.
@@ -382,7 +382,7 @@ fn rng(seed: u64, stream: u64) -> ChaCha8Rng {
 }
 
 impl Split {
-    fn new(spec: &TrainSpec, rows: usize) -> Result<Self> {
+    pub fn new(spec: &TrainSpec, rows: usize) -> Result<Self> {
         let mut train: Vec<u32> = (0..rows as u32).collect();
         let count = (rows as f64 * spec.holdout).round() as usize;
         if rows == 0 || (spec.holdout > 0.0 && (count == 0 || count == rows)) {
