@@ -155,6 +155,11 @@ impl Model {
         &self.nodes[latent].prior
     }
 
+    /// How many networks.
+    pub fn network_count(&self) -> usize {
+        self.networks.len()
+    }
+
     /// All parameters of all networks.
     pub fn parameters(&self) -> &[f32] {
         &self.parameters

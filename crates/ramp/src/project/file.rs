@@ -308,6 +308,8 @@ impl ModelFile {
         };
         let mut data = Table::new();
         if let Some(file) = &self.data.file {
+            // The run may lie anywhere.
+            let file = file.canonicalize().unwrap_or_else(|_| file.clone());
             data.insert("file".into(), file.display().to_string().into());
         }
         data.insert("holdout".into(), self.data.holdout.into());

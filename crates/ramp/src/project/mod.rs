@@ -7,6 +7,7 @@
 //! - [`Run`]: a trained model in its folder.
 //! - [`Findings`]: what was learned about each latent.
 
+mod columns;
 mod encoder;
 mod file;
 mod findings;
@@ -18,6 +19,7 @@ pub mod source;
 #[cfg(test)]
 mod tests;
 
+pub use columns::{PosteriorColumn, posterior_columns, posterior_values};
 pub use encoder::{Encoder, Encoding};
 pub use file::{
     Chain, DataSettings, LatentSettings, ModelFile, NetworkSettings, ObservationKind,

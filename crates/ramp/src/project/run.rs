@@ -183,14 +183,20 @@ impl Run {
         SampleReader::open(path, self.chain.as_ref(), Some(&wanted))
     }
 
-    /// The model for sequences of at least so many steps; the model itself where samples are no sequences.
-    pub fn model_for(&self, steps: usize) -> Result<Option<Model>> {
+    /// The model unrolled to sequences of so many steps, where they are longer than those that it was trained on.
+    pub fn longer_model(&self, steps: usize) -> Result<Option<Model>> {
         match &self.chain {
-            Some(_) if steps.max(2) != self.model.tree().latents().len() => {
-                self.model.unrolled(steps.max(2)).map(Some)
+            Some(_) if steps > self.model.tree().latents().len() => {
+                self.model.unrolled(steps).map(Some)
             }
             _ => Ok(None),
         }
+    }
+
+    /// Samples as observations of a model of this run, and how many cells held levels that training never saw.
+    pub fn encode(&self, samples: &Samples, model: &Model) -> Result<(Dataset, u64)> {
+        let (data, unseen) = self.encoder.encode(samples)?;
+        Ok((extend(data, &self.encoder, model)?, unseen))
     }
 
     /// The training samples that were kept.
@@ -207,15 +213,14 @@ impl Run {
 
     /// What new samples are compared with: the kept samples, encoded, and their messages under a model of this run.
     pub fn reference(&self, model: &Model, samples: &Samples) -> Result<(Dataset, Reference)> {
-        let (data, _) = self.encoder.encode(samples)?;
-        let data = extend(data, &self.encoder, model)?;
+        let (data, _) = self.encode(samples, model)?;
         let reference = Reference::new(model, &data, self.population)?;
         Ok((data, reference))
     }
 }
 
 /// Gives a chain's data the later steps of a longer model, all missing.
-pub(super) fn extend(mut data: Dataset, encoder: &Encoder, model: &Model) -> Result<Dataset> {
+fn extend(mut data: Dataset, encoder: &Encoder, model: &Model) -> Result<Dataset> {
     if !encoder.chain {
         return Ok(data);
     }
