@@ -32,7 +32,7 @@ impl Element {
     pub(crate) const F64: Self = Self::little(ElementKind::Float, 8);
     pub(crate) const I64: Self = Self::little(ElementKind::Signed, 8);
 
-    const fn little(kind: ElementKind, size: usize) -> Self {
+    pub(crate) const fn little(kind: ElementKind, size: usize) -> Self {
         Self {
             kind,
             size,

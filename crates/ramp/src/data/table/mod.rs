@@ -32,6 +32,7 @@
 //! # Ok::<(), ramp::Error>(())
 //! ```
 
+mod arrow;
 mod column;
 mod csv;
 mod iso;
@@ -99,6 +100,7 @@ fn open(path: &Path, wanted: Option<&[String]>) -> Result<Box<dyn TableReader>> 
     Ok(match Format::of(path)? {
         Format::Separated(separator) => Box::new(csv::CsvReader::open(path, separator, wanted)?),
         Format::Parquet => Box::new(parquet::ParquetReader::open(path, wanted)?),
+        Format::Arrow => Box::new(arrow::ArrowReader::open(path, wanted)?),
         Format::NumPy { .. } => Box::new(npy::NpyReader::open(path, wanted)?),
     })
 }
@@ -127,6 +129,7 @@ pub fn create_table(path: &Path, columns: &[(String, ColumnType)]) -> Result<Box
     Ok(match format {
         Format::Separated(separator) => Box::new(csv::CsvWriter::create(path, separator, columns)?),
         Format::Parquet => Box::new(parquet::ParquetWriter::create(path, columns)?),
+        Format::Arrow => Box::new(arrow::ArrowWriter::create(path, columns)?),
         Format::NumPy { archive } => Box::new(npy::NpyWriter::create(path, archive, columns)?),
     })
 }
@@ -140,6 +143,7 @@ enum Format {
     /// Text with this separator, or with one to be found in the header.
     Separated(Option<u8>),
     Parquet,
+    Arrow,
     /// One array or an archive of several.
     NumPy {
         archive: bool,
@@ -153,6 +157,7 @@ impl Format {
             "csv" | "txt" => Ok(Format::Separated(None)),
             "tsv" | "tab" => Ok(Format::Separated(Some(b'\t'))),
             "parquet" => Ok(Format::Parquet),
+            "arrow" | "feather" | "ipc" => Ok(Format::Arrow),
             "npy" => Ok(Format::NumPy { archive: false }),
             "npz" => Ok(Format::NumPy { archive: true }),
             _ => Err(Error::Invalid(format!(

@@ -21,7 +21,9 @@ pub(super) fn check(file: &mut (impl Read + Seek), length: u64) -> Result<(), St
         b"PAR1" => {}
         b"PARE" => return Err("it is encrypted".into()),
         _ => {
-            return Err("it does not end as a Parquet file: it is cut off or something else".into());
+            return Err(
+                "it does not end as a Parquet file: it is cut off or something else".into(),
+            );
         }
     }
     let size = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
