@@ -1,4 +1,6 @@
 //! Tables and arrays in files: what is promised of every format, and of broken files.
 
+mod arrays;
 mod csv;
+mod foreign;
 mod formats;

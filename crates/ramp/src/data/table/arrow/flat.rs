@@ -119,6 +119,14 @@ impl<'a> Table<'a> {
             .collect()
     }
 
+    /// The first words of a vector of structs of three 64-bit words.
+    pub(super) fn firsts_of_three(&self, slot: usize) -> Result<Vec<i64>> {
+        let (start, count) = self.vector(slot, 24)?;
+        (0..count)
+            .map(|i| bytes(self.buffer, start + 24 * i).map(i64::from_le_bytes))
+            .collect()
+    }
+
     pub(super) fn longs(&self, slot: usize) -> Result<Vec<i64>> {
         let (start, count) = self.vector(slot, 8)?;
         (0..count)

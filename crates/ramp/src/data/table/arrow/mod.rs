@@ -1,7 +1,6 @@
 //! Arrow IPC tables: files (also called Feather) and streams.
 //!
-//! By hand, because the official crates take more than a minute to build and reserve what a damaged file asks for; a file is
-//! read as the stream of messages that it holds, and of a message only what is asked for.
+//! By hand, because the official crates take more than a minute to build; of a message only what is asked for is read.
 
 mod batch;
 mod flat;
@@ -16,7 +15,7 @@ use crate::{Error, Result};
 use batch::{Buffer, Columnar};
 use flat::Damaged;
 use schema::{Field, Layout, Reading};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -58,8 +57,8 @@ struct Stream {
     /// Where the next message begins.
     at: u64,
     length: u64,
-    /// A stream may end with the file; in a file an end mark and more must come.
-    ends_with_mark: bool,
+    /// Where the messages of a file begin, the next one first; a stream has them one after the other.
+    blocks: Option<VecDeque<u64>>,
 }
 
 /// A message: what it says, and where its body is.
@@ -90,8 +89,14 @@ impl Stream {
     }
 
     fn next(&mut self) -> Result<Option<Message>, String> {
-        if self.at == self.length && !self.ends_with_mark {
-            return Ok(None);
+        match &mut self.blocks {
+            Some(blocks) => match blocks.pop_front() {
+                Some(block) => self.at = block,
+                None => return Ok(None),
+            },
+            // The mark at the end may be left out.
+            None if self.at == self.length => return Ok(None),
+            None => {}
         }
         // Before version 0.15 there was no mark before the length.
         let size = match self.number()? {
@@ -145,11 +150,16 @@ impl ArrowReader {
         }
         let mut stream = Stream {
             file,
-            at: if is_file { 8 } else { 0 },
+            at: 0,
             length,
-            ends_with_mark: is_file,
+            blocks: None,
         };
-        let fields = read_schema(&mut stream).map_err(|why| unusable(path, &why))?;
+        let fields = if is_file {
+            read_footer(&mut stream)
+        } else {
+            read_schema(&mut stream)
+        };
+        let fields = fields.map_err(|why| unusable(path, &why))?;
 
         let shown = path.display().to_string();
         let columns: Vec<(String, ColumnType)> = fields
@@ -301,6 +311,40 @@ impl TableReader for ArrowReader {
     fn progress(&self) -> Option<f64> {
         (self.stream.length > 0).then(|| self.stream.at as f64 / self.stream.length as f64)
     }
+}
+
+/// The columns of a file, and where its messages begin.
+fn read_footer(stream: &mut Stream) -> Result<Vec<Field>, String> {
+    let cut = || "it is cut off".to_owned();
+    let tail = 4 + MAGIC.len() as u64;
+    stream.at = stream.length.checked_sub(tail).ok_or_else(cut)?;
+    let size = u64::from(stream.number()?);
+    if stream.bytes(MAGIC.len() as u64)? != MAGIC {
+        return Err(cut());
+    }
+    let start = stream
+        .length
+        .checked_sub(tail + size)
+        .filter(|_| size <= LONGEST_DESCRIPTION);
+    stream.at = start.ok_or("its footer is damaged")?;
+    let footer = stream.bytes(size)?;
+    let damaged = |_: Damaged| "its footer is damaged".to_owned();
+    let root = flat::Table::root(&footer).map_err(damaged)?;
+    let schema = root
+        .table(1)
+        .map_err(damaged)?
+        .ok_or("its footer is damaged")?;
+    let mut blocks = VecDeque::new();
+    for slot in [2, 3] {
+        for block in root.firsts_of_three(slot).map_err(damaged)? {
+            let block = u64::try_from(block)
+                .ok()
+                .filter(|&block| block < stream.length);
+            blocks.push_back(block.ok_or("its footer is damaged")?);
+        }
+    }
+    stream.blocks = Some(blocks);
+    schema::read(schema)
 }
 
 fn read_schema(stream: &mut Stream) -> Result<Vec<Field>, String> {
