@@ -17,7 +17,7 @@
 pub(crate) mod npy;
 pub(crate) mod zip;
 
-use crate::names::hint;
+use crate::names::{hint, shortened};
 use crate::storage::PendingFile;
 use crate::{Error, Result};
 use npy::{Element, Header};
@@ -231,7 +231,7 @@ impl ArrayReader {
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(unusable(
                 path,
-                &format!("it has two arrays named `{}`", twice[0]),
+                &format!("it has two arrays named `{}`", shortened(twice[0])),
             ));
         }
         Ok(readers)
@@ -421,7 +421,8 @@ fn unusable(path: &Path, why: &str) -> Error {
 
 fn array_unusable(path: &Path, name: &str, why: &str) -> Error {
     Error::Invalid(format!(
-        "array `{name}` of `{}` cannot be read: {why}",
+        "array `{}` of `{}` cannot be read: {why}",
+        shortened(name),
         path.display()
     ))
 }

@@ -11,6 +11,7 @@ pub(super) use write::ArrowWriter;
 
 use super::TableReader;
 use super::column::{self, Cells, Column, ColumnType, Table};
+use crate::names::shortened;
 use crate::{Error, Result};
 use batch::{Buffer, Columnar};
 use flat::Damaged;
@@ -270,7 +271,7 @@ impl ArrowReader {
             let cells = match field.dictionary {
                 Some((id, bytes, signed)) if !matches!(field.reading, Reading::Unread(_)) => {
                     let indices = columnar.indices(file, (bytes, signed), batch.next, count);
-                    let of_column = |why| format!("column `{}`: {why}", field.name);
+                    let of_column = |why| format!("column `{}`: {why}", shortened(&field.name));
                     look_up(
                         indices.map_err(of_column)?,
                         self.dictionaries.get(&id),
@@ -280,7 +281,7 @@ impl ArrowReader {
                 }
                 _ => columnar
                     .cells(file, &field.reading, batch.next, count)
-                    .map_err(|why| format!("column `{}`: {why}", field.name))?,
+                    .map_err(|why| format!("column `{}`: {why}", shortened(&field.name)))?,
             };
             columns.push(Column::new(field.name.clone(), cells));
         }

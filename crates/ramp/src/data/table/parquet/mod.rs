@@ -11,6 +11,7 @@ pub(super) use write::ParquetWriter;
 
 use super::TableReader;
 use super::column::{self, Cells, Column, ColumnType, Table};
+use crate::names::shortened;
 use crate::{Error, Result};
 use pages::CheckedPages;
 use parquet::basic::{Compression, Repetition};
@@ -119,7 +120,10 @@ impl ParquetReader {
                     continue;
                 }
                 if *leaf >= group.num_columns() {
-                    return Err(unusable(&self.path, &format!("column `{name}` is cut off")));
+                    return Err(unusable(
+                        &self.path,
+                        &format!("column `{}` is cut off", shortened(name)),
+                    ));
                 }
                 check_chunk(&self.path, self.bytes, name, group.column(*leaf))?;
                 let (file, number) = (&self.file, self.group);
@@ -183,7 +187,7 @@ impl TableReader for ParquetReader {
                     &self.path,
                     &format!(
                         "column `{}` has fewer values than the file says",
-                        self.names[at]
+                        shortened(&self.names[at])
                     ),
                 ));
             }
@@ -218,7 +222,10 @@ fn check_chunk(
         .ok()
         .zip(u64::try_from(chunk.compressed_size()).ok());
     if end.is_none_or(|(start, size)| start.checked_add(size).is_none_or(|end| end > bytes)) {
-        return Err(unusable(path, &format!("column `{name}` is cut off")));
+        return Err(unusable(
+            path,
+            &format!("column `{}` is cut off", shortened(name)),
+        ));
     }
     let codec = match chunk.compression() {
         Compression::UNCOMPRESSED
@@ -233,7 +240,8 @@ fn check_chunk(
     Err(unusable(
         path,
         &format!(
-            "column `{name}` is compressed with {codec}; write the file with Snappy, gzip or LZ4"
+            "column `{}` is compressed with {codec}; write the file with Snappy, gzip or LZ4",
+            shortened(name)
         ),
     ))
 }
@@ -247,8 +255,10 @@ fn guarded<T>(path: &Path, run: impl FnOnce() -> Result<T, ParquetError>) -> Res
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => {
             let why = error.to_string();
-            let first = why.lines().next().unwrap_or_default();
-            Err(unusable(path, &format!("it is damaged ({first})")))
+            Err(unusable(
+                path,
+                &format!("it is damaged ({})", shortened(&why)),
+            ))
         }
         Err(_) => Err(unusable(path, "it is damaged")),
     }

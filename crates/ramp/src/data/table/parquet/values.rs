@@ -1,8 +1,9 @@
 //! Parquet's physical values and what they stand for.
 
-use super::super::column::{Cells, ColumnType, is_missing_text, shortened};
+use super::super::column::{Cells, ColumnType, is_missing_text};
 use super::super::iso::{self, Unit};
 use crate::data::array::npy::half;
+use crate::names::shortened;
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{DataType, Int96};
