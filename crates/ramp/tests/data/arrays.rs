@@ -195,6 +195,15 @@ fn files_that_promise_too_much_are_refused_without_room_for_it() {
         mistake(&path);
         assert!(open_table(&path).is_err());
     }
+    // Nothing at all, but of a width that overflows.
+    let nothing = npy(
+        "<f8",
+        false,
+        "(0, 9223372036854775807, 9223372036854775807)",
+        &[],
+    );
+    let (_folder, path) = file("a.npy", &nothing);
+    assert_eq!(numbers(&read_arrays(&path).unwrap()[0]), [0.0_f32; 0]);
     let (_folder, path) = file("a.npy", &npy("|O", false, "(3,)", b"cos\nsystem\n"));
     assert!(mistake(&path).contains("Python objects"));
 }

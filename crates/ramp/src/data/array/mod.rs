@@ -276,9 +276,10 @@ impl ArrayReader {
         self.header.element == Element::U8
     }
 
-    /// How many elements one row has.
+    /// How many elements one row has; beyond all bounds only where there are no rows.
     fn width(&self) -> usize {
-        self.header.shape.iter().skip(1).product()
+        let others = self.header.shape.iter().skip(1);
+        others.fold(1, |width, &axis| width.saturating_mul(axis))
     }
 
     /// Reads a range of the first axis.
@@ -286,7 +287,7 @@ impl ArrayReader {
     /// From a deflated archive this is fast only forwards, and from one in Fortran order not at all: there each range means to
     /// read the whole array.
     pub fn read(&mut self, rows: Range<usize>) -> Result<Array> {
-        let count = rows.len().checked_mul(self.width()).unwrap_or(usize::MAX);
+        let count = rows.len().saturating_mul(self.width());
         let values = if self.is_bytes() {
             let mut bytes = self.room(count)?;
             self.each(rows.clone(), |place, raw| {
