@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 fn corpus(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/corpus")
+        .join("tests/corpus/good")
         .join(name)
 }
 

@@ -283,8 +283,10 @@ mod tests {
                 broken[at] = byte;
                 if let Ok(root) = Table::root(&broken) {
                     let tables = root.tables(0).unwrap_or_default();
-                    tables.iter().for_each(|table| drop(table.text(0)));
-                    drop(root.pairs(1));
+                    tables.iter().for_each(|table| {
+                        let _ = table.text(0);
+                    });
+                    let _ = root.pairs(1);
                 }
             }
         }
