@@ -16,13 +16,24 @@ pub(crate) fn joined(names: &[String], between: &str) -> String {
             text.push_str(between);
         }
         text.push('`');
-        text.push_str(name);
+        text.push_str(&shortened(name));
         text.push('`');
     }
     if names.len() > LISTED {
         text.push_str(&format!("{between}… {} more", names.len() - LISTED));
     }
     text
+}
+
+/// A name or a value from outside as it fits into a sentence: on one line and not too long.
+pub(crate) fn shortened(text: &str) -> String {
+    const SHOWN: usize = 60;
+    let on_one_line = |c: char| if c.is_control() { ' ' } else { c };
+    let mut shown: String = text.chars().take(SHOWN).map(on_one_line).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// As many names may be equally near before the list of all names says more.
@@ -43,7 +54,7 @@ pub(crate) fn hint<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone)
             nearest.clear();
         }
         if distance == least {
-            nearest.push(format!("`{candidate}`"));
+            nearest.push(format!("`{}`", shortened(candidate)));
         }
     }
     if (1..=SUGGESTED).contains(&nearest.len()) {

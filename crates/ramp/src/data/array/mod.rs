@@ -17,7 +17,7 @@
 pub(crate) mod npy;
 pub(crate) mod zip;
 
-use crate::names::hint;
+use crate::names::{hint, shortened};
 use crate::storage::PendingFile;
 use crate::{Error, Result};
 use npy::{Element, Header};
@@ -231,7 +231,7 @@ impl ArrayReader {
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(unusable(
                 path,
-                &format!("it has two arrays named `{}`", twice[0]),
+                &format!("it has two arrays named `{}`", shortened(twice[0])),
             ));
         }
         Ok(readers)
@@ -276,9 +276,10 @@ impl ArrayReader {
         self.header.element == Element::U8
     }
 
-    /// How many elements one row has.
+    /// How many elements one row has; beyond all bounds only where there are no rows.
     fn width(&self) -> usize {
-        self.header.shape.iter().skip(1).product()
+        let others = self.header.shape.iter().skip(1);
+        others.fold(1, |width, &axis| width.saturating_mul(axis))
     }
 
     /// Reads a range of the first axis.
@@ -286,7 +287,7 @@ impl ArrayReader {
     /// From a deflated archive this is fast only forwards, and from one in Fortran order not at all: there each range means to
     /// read the whole array.
     pub fn read(&mut self, rows: Range<usize>) -> Result<Array> {
-        let count = rows.len().checked_mul(self.width()).unwrap_or(usize::MAX);
+        let count = rows.len().saturating_mul(self.width());
         let values = if self.is_bytes() {
             let mut bytes = self.room(count)?;
             self.each(rows.clone(), |place, raw| {
@@ -421,7 +422,8 @@ fn unusable(path: &Path, why: &str) -> Error {
 
 fn array_unusable(path: &Path, name: &str, why: &str) -> Error {
     Error::Invalid(format!(
-        "array `{name}` of `{}` cannot be read: {why}",
+        "array `{}` of `{}` cannot be read: {why}",
+        shortened(name),
         path.display()
     ))
 }

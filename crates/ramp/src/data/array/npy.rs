@@ -1,5 +1,6 @@
 //! The NPY format: what the header says, and elements to numbers.
 
+use crate::names::shortened;
 use std::io::{self, Read};
 
 /// Headers are a few hundred bytes; a longer one is not one.
@@ -32,7 +33,7 @@ impl Element {
     pub(crate) const F64: Self = Self::little(ElementKind::Float, 8);
     pub(crate) const I64: Self = Self::little(ElementKind::Signed, 8);
 
-    const fn little(kind: ElementKind, size: usize) -> Self {
+    pub(crate) const fn little(kind: ElementKind, size: usize) -> Self {
         Self {
             kind,
             size,
@@ -68,7 +69,7 @@ impl Element {
                 Some(b'c') => {
                     "it holds complex numbers: save real and imaginary parts as two arrays".into()
                 }
-                _ => format!("its type `{code}` is not a plain number"),
+                _ => format!("its type `{}` is not a plain number", shortened(code)),
             });
         };
         let known: &[usize] = match kind {
@@ -77,7 +78,10 @@ impl Element {
             _ => &[1, 2, 4, 8],
         };
         if !known.contains(&size) {
-            return Err(format!("its type `{code}` is not a number of 8 to 64 bits"));
+            return Err(format!(
+                "its type `{}` is not a number of 8 to 64 bits",
+                shortened(code)
+            ));
         }
         Ok(Self {
             kind,

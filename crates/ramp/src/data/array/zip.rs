@@ -2,6 +2,7 @@
 //!
 //! By hand, because all of it is two records and a trailer, and every size in them must be doubted anyway.
 
+use crate::names::shortened;
 use crate::storage::PendingFile;
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
@@ -110,7 +111,10 @@ pub(crate) fn members(file: &Shared, length: u64) -> Result<Vec<Member>, String>
         at += used;
         let local = part(header, 30)?;
         if !local.starts_with(b"PK\x03\x04") {
-            return Err(format!("its member `{}` is damaged", member.name));
+            return Err(format!(
+                "its member `{}` is damaged",
+                shortened(&member.name)
+            ));
         }
         member.start = header + 30 + u64::from(u16_at(&local, 26)) + u64::from(u16_at(&local, 28));
         if member
@@ -118,10 +122,16 @@ pub(crate) fn members(file: &Shared, length: u64) -> Result<Vec<Member>, String>
             .checked_add(member.packed)
             .is_none_or(|end| end > length)
         {
-            return Err(format!("its member `{}` is cut off", member.name));
+            return Err(format!(
+                "its member `{}` is cut off",
+                shortened(&member.name)
+            ));
         }
         if !member.deflated && member.packed != member.size {
-            return Err(format!("its member `{}` is damaged", member.name));
+            return Err(format!(
+                "its member `{}` is damaged",
+                shortened(&member.name)
+            ));
         }
         total = total.saturating_add(member.size);
         members.push(member);
@@ -173,14 +183,15 @@ fn entry(bytes: &[u8]) -> Result<(Member, usize, u64), String> {
     };
     let (size, packed, header) = (number(24), number(20), number(42));
     if u16_at(bytes, 8) & 1 != 0 {
-        return Err(format!("its member `{name}` is encrypted"));
+        return Err(format!("its member `{}` is encrypted", shortened(&name)));
     }
     let deflated = match u16_at(bytes, 10) {
         0 => false,
         8 => true,
         method => {
             return Err(format!(
-                "its member `{name}` is packed by method {method}: pack it with deflate or not at all"
+                "its member `{}` is packed by method {method}: pack it with deflate or not at all",
+                shortened(&name)
             ));
         }
     };

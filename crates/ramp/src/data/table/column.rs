@@ -1,6 +1,6 @@
 //! Columns and tables in memory: names, cells, and what counts as missing.
 
-use crate::names::{hint, list};
+use crate::names::{hint, list, shortened};
 use crate::{Error, Result};
 use std::collections::HashSet;
 
@@ -125,7 +125,7 @@ impl Column {
         };
         Error::Invalid(format!(
             "column `{}` holds `{}` in data row {}, which is not a number: {fix}",
-            self.name,
+            shortened(&self.name),
             shortened(text),
             self.first_row + row + 1
         ))
@@ -316,22 +316,9 @@ pub(super) fn spell_number(x: f64) -> String {
 /// The error for asking for a column whose type has no reading.
 pub(super) fn unread(name: &str, kind: &str) -> Error {
     Error::Invalid(format!(
-        "column `{name}` is of type {kind}, which is neither number nor text: leave it out or convert it"
+        "column `{}` is of type {kind}, which is neither number nor text: leave it out or convert it",
+        shortened(name)
     ))
-}
-
-/// A cell as it fits into a sentence.
-pub(super) fn shortened(text: &str) -> String {
-    const SHOWN: usize = 40;
-    let mut shown: String = text
-        .chars()
-        .take(SHOWN)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    if text.chars().nth(SHOWN).is_some() {
-        shown.push('…');
-    }
-    shown
 }
 
 /// Checks the names of a file's columns: each has one, no two the same.

@@ -32,9 +32,12 @@
 //! # Ok::<(), ramp::Error>(())
 //! ```
 
+mod arrow;
 mod column;
 mod csv;
+mod iso;
 mod npy;
+mod parquet;
 mod summary;
 
 pub use column::{Cells, Column, ColumnType, Table, is_missing_text};
@@ -96,6 +99,8 @@ pub fn open_columns(path: &Path, wanted: &[String]) -> Result<Box<dyn TableReade
 fn open(path: &Path, wanted: Option<&[String]>) -> Result<Box<dyn TableReader>> {
     Ok(match Format::of(path)? {
         Format::Separated(separator) => Box::new(csv::CsvReader::open(path, separator, wanted)?),
+        Format::Parquet => Box::new(parquet::ParquetReader::open(path, wanted)?),
+        Format::Arrow => Box::new(arrow::ArrowReader::open(path, wanted)?),
         Format::NumPy { .. } => Box::new(npy::NpyReader::open(path, wanted)?),
     })
 }
@@ -123,6 +128,8 @@ pub fn create_table(path: &Path, columns: &[(String, ColumnType)]) -> Result<Box
     }
     Ok(match format {
         Format::Separated(separator) => Box::new(csv::CsvWriter::create(path, separator, columns)?),
+        Format::Parquet => Box::new(parquet::ParquetWriter::create(path, columns)?),
+        Format::Arrow => Box::new(arrow::ArrowWriter::create(path, columns)?),
         Format::NumPy { archive } => Box::new(npy::NpyWriter::create(path, archive, columns)?),
     })
 }
@@ -135,8 +142,12 @@ pub fn rows_at_once(columns: usize) -> usize {
 enum Format {
     /// Text with this separator, or with one to be found in the header.
     Separated(Option<u8>),
+    Parquet,
+    Arrow,
     /// One array or an archive of several.
-    NumPy { archive: bool },
+    NumPy {
+        archive: bool,
+    },
 }
 
 impl Format {
@@ -145,6 +156,8 @@ impl Format {
         match extension.to_ascii_lowercase().as_str() {
             "csv" | "txt" => Ok(Format::Separated(None)),
             "tsv" | "tab" => Ok(Format::Separated(Some(b'\t'))),
+            "parquet" => Ok(Format::Parquet),
+            "arrow" | "feather" | "ipc" => Ok(Format::Arrow),
             "npy" => Ok(Format::NumPy { archive: false }),
             "npz" => Ok(Format::NumPy { archive: true }),
             _ => Err(Error::Invalid(format!(

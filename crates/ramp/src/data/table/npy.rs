@@ -5,6 +5,7 @@ use super::{TableReader, TableWriter, check_columns};
 use crate::data::array::ArrayReader;
 use crate::data::array::npy::{Element, Header};
 use crate::data::array::zip::ZipWriter;
+use crate::names::shortened;
 use crate::storage::PendingFile;
 use crate::{Error, Result};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -45,7 +46,7 @@ impl NpyReader {
                     *width
                 }
                 shape => {
-                    let unread = format!("array of shape {shape:?}");
+                    let unread = format!("array of shape {}", shortened(&format!("{shape:?}")));
                     columns.push((array.name().to_owned(), ColumnType::Unread(unread)));
                     places.push((place, 0));
                     continue;
@@ -54,9 +55,10 @@ impl NpyReader {
             match length {
                 Some((first, rows)) if width > 0 && rows != array.rows() => {
                     return Err(Error::Invalid(format!(
-                        "`{shown}` is no table: its array `{}` has {} rows, but `{first}` has {rows}",
-                        array.name(),
-                        array.rows()
+                        "`{shown}` is no table: its array `{}` has {} rows, but `{}` has {rows}",
+                        shortened(array.name()),
+                        array.rows(),
+                        shortened(first)
                     )));
                 }
                 _ => length = Some((array.name(), array.rows())),
