@@ -34,6 +34,9 @@ pub(super) struct Best {
 pub(super) struct Progress {
     pub iteration: usize,
     pub since_best: usize,
+    /// What the data looks like; older files do not say.
+    #[serde(default)]
+    pub data: Option<u64>,
     pub records: Vec<Record>,
 }
 
@@ -93,20 +96,25 @@ pub(super) fn load(
     model: &Model,
     train: &TrainSpec,
     rows: usize,
+    data: Option<u64>,
 ) -> Result<Option<State>> {
     let path = path(folder);
     let Some((text, mut tensors)) = read_tensors(&path)? else {
         return Ok(None);
     };
     let wrong = |what: String| Error::Invalid(format!("checkpoint `{}` {what}", path.display()));
-    let header: Header = serde_json::from_str(&text)
-        .map_err(|e| wrong(format!("has a header that cannot be read: {e}")))?;
-    if header.version > VERSION {
+    #[derive(Deserialize)]
+    struct Version {
+        version: u32,
+    }
+    let unreadable = |e| wrong(format!("has a header that cannot be read: {e}"));
+    let Version { version } = serde_json::from_str(&text).map_err(unreadable)?;
+    if version > VERSION {
         return Err(wrong(format!(
-            "was written by a newer version of this software (form {})",
-            header.version
+            "was written by a newer version of this software (form {version}); go on with that"
         )));
     }
+    let header: Header = serde_json::from_str(&text).map_err(unreadable)?;
     if header.model != *model.spec() {
         return Err(wrong(
             "belongs to another model; train into a new folder or restore the model's settings"
@@ -118,6 +126,11 @@ pub(super) fn load(
             "was made with {} samples but the data now has {rows}",
             header.rows
         )));
+    }
+    if header.progress.data.is_some_and(|d| Some(d) != data) {
+        return Err(wrong(
+            "was made with other data; restore that or train into a new folder".into(),
+        ));
     }
     // More iterations may be asked for; a decay that depends on their number would then differ, as anyone would expect.
     let comparable = |spec: &TrainSpec| TrainSpec {

@@ -122,7 +122,7 @@ impl<'a> Trainer<'a> {
     fn run_in(&mut self, model: &mut Model, data: &Dataset, enter: &Enter<'_>) -> Result<Fit> {
         let bound = model.bind(data)?;
         let split = Split::new(&self.spec, bound.rows())?;
-        let mut state = self.start(model, &split)?;
+        let mut state = self.start(model, &split, data)?;
         let mut stop = Stop::Finished;
         model.parameters_mut().copy_from_slice(&state.parameters);
         let start = Event::Start {
@@ -203,9 +203,10 @@ impl<'a> Trainer<'a> {
         Ok(fit)
     }
 
-    fn start(&self, model: &Model, split: &Split) -> Result<State> {
+    fn start(&self, model: &Model, split: &Split, data: &Dataset) -> Result<State> {
+        let data = self.folder.as_ref().map(|_| data.fingerprint());
         if let Some((folder, _)) = &self.folder
-            && let Some(state) = checkpoint::load(folder, model, &self.spec, split.rows)?
+            && let Some(state) = checkpoint::load(folder, model, &self.spec, split.rows, data)?
         {
             return Ok(state);
         }
@@ -213,7 +214,10 @@ impl<'a> Trainer<'a> {
             parameters: model.parameters().to_vec(),
             memory: Memory::new(model.parameters().len()),
             best: None,
-            progress: Progress::default(),
+            progress: Progress {
+                data,
+                ..Progress::default()
+            },
         })
     }
 

@@ -105,6 +105,11 @@ fn open(path: &Path, wanted: Option<&[String]>) -> Result<Box<dyn TableReader>> 
     })
 }
 
+/// Checks that a file's name ends like a kind of table that can be read and written.
+pub fn check_format(path: &Path) -> Result<()> {
+    Format::of(path).map(drop)
+}
+
 /// Starts a table of these columns in a file; missing folders are made.
 pub fn create_table(path: &Path, columns: &[(String, ColumnType)]) -> Result<Box<dyn TableWriter>> {
     let file = path.display().to_string();
