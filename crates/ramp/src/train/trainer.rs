@@ -107,6 +107,8 @@ impl<'a> Trainer<'a> {
             Some(threads) => {
                 let pool = rayon::ThreadPoolBuilder::new()
                     .num_threads(threads)
+                    // Without optimisation, one frame of the pairwise kernel takes more than a thread usually has.
+                    .stack_size(16 << 20)
                     .build()
                     .map_err(|e| Error::Invalid(format!("cannot start {threads} threads: {e}")))?;
                 // Observers need not be Send, so only the heavy calls enter the pool.
