@@ -3,7 +3,7 @@
 use super::Chain;
 use crate::data::array::{Array, ArrayReader, ArrayValues};
 use crate::data::table::{
-    Column, Table, TableReader, open_columns, open_table, rows_at_once,
+    Column, Table, TableReader, check_there, open_columns, open_table, rows_at_once,
 };
 use crate::{Error, Result};
 use std::collections::{HashMap, HashSet};
@@ -196,18 +196,7 @@ impl SampleReader {
             }
             other => other,
         };
-        if !path.exists() {
-            return Err(Error::Invalid(format!(
-                "there is no data file `{}`",
-                path.display()
-            )));
-        }
-        if path.is_dir() {
-            return Err(Error::Invalid(format!(
-                "`{}` is a folder; name a data file in it",
-                path.display()
-            )));
-        }
+        check_there(path)?;
         let form = if extension == "npy" || extension == "npz" {
             arrays(path, chain.is_some(), wanted)?
         } else {

@@ -115,31 +115,38 @@ pub(super) fn load(
         )));
     }
     let header: Header = serde_json::from_str(&text).map_err(unreadable)?;
-    if header.model != *model.spec() {
-        return Err(wrong(
-            "belongs to another model; train into a new folder or restore the model's settings"
-                .into(),
-        ));
-    }
     if header.rows != rows {
         return Err(wrong(format!(
             "was made with {} samples but the data now has {rows}",
             header.rows
         )));
     }
-    if header.progress.data.is_some_and(|d| Some(d) != data) {
-        return Err(wrong(
-            "was made with other data; restore that or train into a new folder".into(),
-        ));
-    }
-    // More iterations may be asked for; a decay that depends on their number would then differ, as anyone would expect.
+    // More iterations may be asked for; a warm-up or a decay that depends on their number then differs, as anyone would
+    // expect.
+    let warmup = |spec: &TrainSpec| match header.train.iterations == train.iterations {
+        true => spec.warmup,
+        false => 0,
+    };
     let comparable = |spec: &TrainSpec| TrainSpec {
         iterations: 0,
+        warmup: warmup(spec),
         ..spec.clone()
     };
     if comparable(&header.train) != comparable(train) {
         return Err(wrong(
             "was made with other training settings; restore them or train into a new folder".into(),
+        ));
+    }
+    if header.progress.data.is_some_and(|d| Some(d) != data) {
+        return Err(wrong(
+            "was made with other data, or with data read in another way; restore that or train into a new folder"
+                .into(),
+        ));
+    }
+    if header.model != *model.spec() {
+        return Err(wrong(
+            "belongs to another model; train into a new folder or restore the model's settings"
+                .into(),
         ));
     }
     let count = model.parameters().len();
