@@ -300,11 +300,9 @@ impl ModelFile {
                 ))
             })?;
         }
-        let spec: TrainSpec = table
-            .try_into()
-            .map_err(|e: toml::de::Error| {
-                Error::Invalid(format!("[train]: {}", plain(e.message())))
-            })?;
+        let spec: TrainSpec = table.try_into().map_err(|e: toml::de::Error| {
+            Error::Invalid(format!("[train]: {}", plain(e.message())))
+        })?;
         spec.check()
             .map_err(|e| Error::Invalid(format!("[train]: {e}")))?;
         Ok(spec)
@@ -414,7 +412,13 @@ fn tree(section: &Section<'_>) -> Result<TreeSettings> {
                 edge.len()
             ))),
         };
-        TreeSettings::Edges(edges.into_iter().enumerate().map(pair).collect::<Result<_>>()?)
+        TreeSettings::Edges(
+            edges
+                .into_iter()
+                .enumerate()
+                .map(pair)
+                .collect::<Result<_>>()?,
+        )
     } else if let Some(factors) = section.get("factors")? {
         TreeSettings::Factors(factors)
     } else {

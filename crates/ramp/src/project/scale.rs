@@ -91,7 +91,12 @@ impl Scale {
                     gap if gap.is_infinite() => (x / 2.0 - a / 2.0) / (b / 2.0 - a / 2.0),
                     gap => (x - a) / gap,
                 };
-                scores[after - 1] + (scores[after] - scores[after - 1]) * way
+                // Rounding must not lead past a neighbour.
+                let (low, high) = (scores[after - 1], scores[after]);
+                match way {
+                    1.0 => high,
+                    way => (low + (high - low) * way).min(high),
+                }
             }
         }
     }

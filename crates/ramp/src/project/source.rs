@@ -343,12 +343,19 @@ impl SampleReader {
                     }
                     let rows: Vec<u32> = (0..table.rows() as u32).collect();
                     let first = table.first_row();
-                    *held =
-                        Some(select_rows(&table, &rows[last..])?.starting_at(first + last));
+                    *held = Some(select_rows(&table, &rows[last..])?.starting_at(first + last));
                     let complete = select_rows(&table, &rows[..last])?.starting_at(first);
                     return long(complete, chain, seen).map(Some);
                 }
             }
+        }
+    }
+
+    /// Reads a long table as if it were too large to be read whole.
+    #[cfg(test)]
+    pub(super) fn read_in_pieces(&mut self) {
+        if let Form::Long { whole, .. } = &mut self.form {
+            *whole = false;
         }
     }
 
