@@ -75,6 +75,7 @@ impl Observation {
 #[derive(Clone, Debug, Default)]
 pub struct Dataset {
     rows: usize,
+    lengths: Option<Vec<u32>>,
     observations: Vec<Observation>,
     by_name: HashMap<String, usize>,
 }
@@ -177,6 +178,57 @@ impl Dataset {
         self.by_name.insert(name.clone(), self.observations.len());
         self.observations.push(observation);
         Ok(self)
+    }
+
+    /// Some of the samples, in this order.
+    ///
+    /// # Panics
+    /// If there is no such sample.
+    pub fn select(&self, samples: &[u32]) -> Self {
+        fn pick<T: Copy>(values: &[T], width: usize, samples: &[u32]) -> Vec<T> {
+            samples
+                .iter()
+                .flat_map(|&n| &values[n as usize * width..][..width])
+                .copied()
+                .collect()
+        }
+        Dataset {
+            rows: samples.len(),
+            lengths: self.lengths.as_ref().map(|l| pick(l, 1, samples)),
+            observations: self
+                .observations
+                .iter()
+                .map(|o| Observation {
+                    name: o.name.clone(),
+                    features: o.features,
+                    values: match &o.values {
+                        Values::Numbers(x) => Values::Numbers(pick(x, o.features, samples)),
+                        Values::Bytes(x) => Values::Bytes(pick(x, o.features, samples)),
+                    },
+                    present: o.present.as_ref().map(|p| pick(p, 1, samples)),
+                })
+                .collect(),
+            by_name: self.by_name.clone(),
+        }
+    }
+
+    /// Says how many steps of a chain each sample has; latents after its last step then have no part in anything.
+    /// Without this, every sample is as long as the chain.
+    pub fn with_lengths(mut self, lengths: Vec<u32>) -> Result<Self> {
+        if lengths.len() != self.rows {
+            return Err(Error::Invalid(format!(
+                "there are {} lengths for {} sequences",
+                lengths.len(),
+                self.rows
+            )));
+        }
+        self.lengths = Some(lengths);
+        Ok(self)
+    }
+
+    /// The steps of each sample, where they were given.
+    pub fn lengths(&self) -> Option<&[u32]> {
+        self.lengths.as_deref()
     }
 
     /// How many samples.
