@@ -2,6 +2,7 @@
 //! objective with its gradient.
 
 mod builder;
+mod mirror;
 mod pass;
 mod plan;
 mod planes;
@@ -37,6 +38,8 @@ pub(crate) struct NetworkSlot {
     /// What it is called: a message, a depth or a role (see [`Tying`](crate::graph::Tying)).
     pub key: String,
     pub network: Box<dyn Network>,
+    /// Whether a user brought it.
+    pub own: bool,
     /// Where its parameters lie in the model's.
     pub span: Range<usize>,
 }

@@ -12,6 +12,7 @@ mod encoder;
 mod file;
 mod findings;
 mod keys;
+mod orient;
 mod prepare;
 mod run;
 mod scale;
