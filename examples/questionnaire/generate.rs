@@ -46,7 +46,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
         // Nobody tells the model how old people are; the report can colour by it. The older are a little calmer.
-        let age = (45.0 - 5.0 * distress + 14.0 * normal()).clamp(18.0, 90.0).round();
+        let age = (45.0 - 5.0 * distress + 14.0 * normal())
+            .clamp(18.0, 90.0)
+            .round();
         write!(answers, "\n{person},{age}")?;
         for level in levels {
             match rng.random_bool(MISSING) {

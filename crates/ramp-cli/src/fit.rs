@@ -78,6 +78,7 @@ impl Fit {
             );
             return Ok(Ending::Interrupted);
         }
+        project.orient()?;
         Run::save(&project, &out)?;
         let findings = Findings::of(&project)?;
         let facts = vec![

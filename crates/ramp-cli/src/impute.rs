@@ -122,8 +122,9 @@ impl Filler<'_> {
                         let drawn = draws.map(|_| {
                             let mut rng = ChaCha8Rng::seed_from_u64(seed);
                             rng.set_stream((table.first_row() + gap.row) as u64);
-                            let observations = self.run.encoder.observations.len();
-                            rng.set_word_pos((d * observations + o) as u128 * 64);
+                            // A place of its own for every draw of every cell in the row.
+                            let series = self.run.encoder.observations.len();
+                            rng.set_word_pos((d * series + o) as u128 * 64);
                             draw(weights, &mut rng)
                         });
                         for (&at, values) in columns.iter().zip(&candidates) {

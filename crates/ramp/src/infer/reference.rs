@@ -103,6 +103,21 @@ impl Reference {
         Ok(scores)
     }
 
+    /// The nodewise free energies of the reference's own samples, each compared with all others: beside its own copy a sample
+    /// would look less surprising than it is.
+    pub fn own_scores(&self, model: &Model) -> Result<Scores> {
+        let rows = self.rows();
+        let meeting = Meeting {
+            messages: self.messages.clone(),
+            presence: self.presence.clone(),
+            rows,
+            drawn: (0..rows as u32).collect(),
+            population: self.population,
+        };
+        let values = meeting.free_energy(&model.nodes)?;
+        Ok(Scores { rows, values })
+    }
+
     /// What every message brings: for each latent and each message into it, in order, by how much the mean free energy of
     /// these samples falls when that message is left out. The work grows with the square of a latent's messages; of very
     /// many, only some are measured, evenly spread, and the others are `NaN`.
@@ -194,7 +209,7 @@ impl Meeting {
             scored: Some(self.rows),
         };
         let value = free_energy(nodes, &self.messages, &self.presence, mixture, None);
-        let all = self.rows + self.drawn.len();
+        let all = self.messages.rows();
         let samples: Vec<f64> = value
             .samples
             .chunks_exact(all)

@@ -2,6 +2,7 @@
 //! objective with its gradient.
 
 mod builder;
+mod mirror;
 mod pass;
 mod plan;
 mod planes;
@@ -11,7 +12,7 @@ mod tests;
 mod unroll;
 
 pub use builder::ModelBuilder;
-pub use spec::ModelSpec;
+pub use spec::{ModelSpec, Start};
 
 use crate::data::{Dataset, Observation};
 use crate::family::{Belief, View};
@@ -37,6 +38,8 @@ pub(crate) struct NetworkSlot {
     /// What it is called: a message, a depth or a role (see [`Tying`](crate::graph::Tying)).
     pub key: String,
     pub network: Box<dyn Network>,
+    /// Whether a user brought it.
+    pub own: bool,
     /// Where its parameters lie in the model's.
     pub span: Range<usize>,
 }

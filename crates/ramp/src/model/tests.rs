@@ -389,3 +389,47 @@ fn what_is_hidden_is_as_good_as_missing() {
     };
     assert_eq!(value(&data, Some(&hidden)), value(&missing, None));
 }
+
+#[test]
+fn a_mirrored_latent_differs_in_sign_alone() {
+    let tree = FactorTree::balanced(3, 2).unwrap();
+    let factors = vec![
+        vec!["a", "b", "x1"],
+        vec!["a", "x2"],
+        vec!["b", "x3"],
+        vec!["b", "x4"],
+    ];
+    let crowded = FactorTree::from_factors(&factors, None).unwrap();
+    for (tree, view) in [
+        (tree.clone(), View::Moments),
+        (tree, View::Natural),
+        (crowded, View::Moments),
+    ] {
+        let data = noise(&tree, 1, 30, 0.3, 6);
+        let mut model = Model::builder(tree)
+            .view(view)
+            .seed(2)
+            .build(&data)
+            .unwrap();
+        let before = model.posterior(&data).unwrap();
+        assert!(model.mirror(1));
+        let after = model.posterior(&data).unwrap();
+        for (k, (a, b)) in before.latents().iter().zip(after.latents()).enumerate() {
+            let sign = if k == 1 { -1.0 } else { 1.0 };
+            for row in 0..30 {
+                let (a, b) = (a.describe(row), b.describe(row));
+                assert!(
+                    (a.mean[0] - sign * b.mean[0]).abs() < 1e-5 && (a.sd[0] - b.sd[0]).abs() < 1e-5,
+                    "latent {k}"
+                );
+            }
+        }
+    }
+    let tree = FactorTree::chain(3).unwrap();
+    let data = noise(&tree, 1, 5, 0.0, 6);
+    let mut model = Model::builder(tree)
+        .tying(Tying::Role)
+        .build(&data)
+        .unwrap();
+    assert!(!model.mirror(0), "a tied network serves other latents too");
+}

@@ -12,10 +12,12 @@ mod encoder;
 mod file;
 mod findings;
 mod keys;
+mod orient;
 mod prepare;
 mod run;
 mod scale;
 pub mod source;
+mod start;
 #[cfg(test)]
 mod tests;
 
