@@ -241,7 +241,10 @@ impl Dataset {
             hash ^= hash >> 32;
         };
         mix(self.rows as u64);
-        self.lengths.iter().flatten().for_each(|&l| mix(u64::from(l)));
+        self.lengths
+            .iter()
+            .flatten()
+            .for_each(|&l| mix(u64::from(l)));
         for o in &self.observations {
             o.name.bytes().for_each(|b| mix(u64::from(b)));
             mix(o.features as u64);

@@ -216,7 +216,8 @@ impl Column {
             }
         }
         let spelt = other.spelt.into_iter();
-        self.spelt.extend(spelt.map(|(row, text)| (rows + row, text)));
+        self.spelt
+            .extend(spelt.map(|(row, text)| (rows + row, text)));
         Ok(())
     }
 
