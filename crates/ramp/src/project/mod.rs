@@ -20,6 +20,7 @@ pub mod source;
 mod start;
 #[cfg(test)]
 mod tests;
+mod times;
 
 pub use columns::{PosteriorColumn, posterior_columns, posterior_values};
 pub use encoder::{Encoder, Encoding};

@@ -1,16 +1,16 @@
 //! Samples as they stand in a file: rows of a table, sequences in a long table, or the first axis of arrays; some at a time.
 
 use super::Chain;
+use super::times::Times;
 use crate::data::array::{Array, ArrayReader, ArrayValues};
-use crate::data::table::{
-    Column, Table, TableReader, check_there, open_columns, open_table, rows_at_once,
-};
+use crate::data::table::{Table, TableReader, check_there, open_columns, open_table, rows_at_once};
 use crate::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// Long tables up to this size are read whole, so that the rows of a sequence may stand anywhere.
-const WHOLE: u64 = 256 << 20;
+/// Long tables up to this size are read whole, so that the rows of a sequence may stand anywhere. In memory, a table of short
+/// cells takes about eight times its text.
+const WHOLE: u64 = 64 << 20;
 
 /// Some samples of a file.
 #[derive(Clone, Debug)]
@@ -361,6 +361,10 @@ impl SampleReader {
 
     /// All that is left.
     pub fn rest(&mut self) -> Result<Samples> {
+        // All will be in memory anyway, so rows may stand anywhere.
+        if let Form::Long { whole, .. } = &mut self.form {
+            *whole = true;
+        }
         let mut parts = vec![];
         while let Some(part) = self.next(1 << 14)? {
             parts.push(part);
@@ -586,41 +590,4 @@ fn long(table: Table, chain: &Chain, seen: &mut HashSet<String>) -> Result<Sampl
         content: Content::Table(table),
         sequences: Some(sequences),
     })
-}
-
-/// What orders rows: numbers where all are, else texts (dates in ISO form, say).
-enum Times {
-    Numbers(Vec<f64>),
-    Texts(Vec<String>),
-}
-
-impl Times {
-    fn of(column: &Column, first_row: usize, must_be_numbers: bool) -> Result<Self> {
-        if let Some(row) = (0..column.cells.len()).find(|&r| column.is_missing(r)) {
-            return Err(Error::Invalid(format!(
-                "column `{}` does not say the time of data row {}; give it or take the row out",
-                column.name,
-                first_row + row + 1
-            )));
-        }
-        match column.numbers() {
-            Ok(numbers) => Ok(Times::Numbers(numbers)),
-            Err(e) if must_be_numbers => Err(e),
-            Err(_) => Ok(Times::Texts(column.texts().into_iter().flatten().collect())),
-        }
-    }
-
-    fn sort(&self, items: &mut [u32]) {
-        match self {
-            Times::Numbers(t) => items.sort_by(|&a, &b| t[a as usize].total_cmp(&t[b as usize])),
-            Times::Texts(t) => items.sort_by(|&a, &b| t[a as usize].cmp(&t[b as usize])),
-        }
-    }
-
-    fn same(&self, a: u32, b: u32) -> bool {
-        match self {
-            Times::Numbers(t) => t[a as usize] == t[b as usize],
-            Times::Texts(t) => t[a as usize] == t[b as usize],
-        }
-    }
 }
