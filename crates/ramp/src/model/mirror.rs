@@ -19,6 +19,22 @@ impl Model {
         true
     }
 
+    /// Turns what an observation's own network hears around, before training: an observation that runs against the others of
+    /// its latent then begins in agreement with them. Returns whether that could be done.
+    pub fn mirror_input(&mut self, key: &str) -> bool {
+        let Some(slot) = self.networks.iter().find(|n| n.key == key && !n.own) else {
+            return false;
+        };
+        let Some((shape, weights)) = arrays(slot).into_iter().next() else {
+            return false;
+        };
+        if shape.len() != 2 || shape[1] != slot.network.inputs() {
+            return false;
+        }
+        self.parameters[weights].iter_mut().for_each(|w| *w = -*w);
+        true
+    }
+
     /// The parameters to negate.
     fn flips(&self, latent: usize) -> Option<Vec<usize>> {
         let node = &self.nodes[latent];
