@@ -103,8 +103,15 @@ impl From<ramp_lab::error::LabError> for Failure {
     }
 }
 
+/// Room for a thread: without optimisation, one frame of the pairwise kernel takes more than a thread usually has.
+const STACK: usize = 16 << 20;
+
 fn main() -> ExitCode {
     hush_guarded_parsers();
+    // Where threads cannot be had, the work itself will say so.
+    let _ = rayon::ThreadPoolBuilder::new()
+        .stack_size(STACK)
+        .build_global();
     let outcome = match Words::parse().command {
         Command::Init(words) => words.run(),
         Command::Check(words) => words.run(),

@@ -34,7 +34,7 @@ pub struct LatentFindings {
     /// The same on held-out samples, if there are any.
     pub held_out: Option<f64>,
     /// By how much the free energy falls without the messages of each neighbouring subtree, in nats: on held-out samples
-    /// if there are any.
+    /// if there are any. Of very many neighbours only some are measured.
     pub brings: Vec<(String, f64)>,
     /// The posterior's width relative to the prior's, from 0 (certain) to 1 (nothing learned): a ratio of standard
     /// deviations for Gaussians, of effective volumes for others.
@@ -109,6 +109,7 @@ impl Findings {
                 brings: tree
                     .messages_into(v)
                     .zip(&brings[k])
+                    .filter(|(_, nats)| nats.is_finite())
                     .map(|(m, &nats)| (subtree(tree, m), nats))
                     .collect(),
                 spread: spread[k],
