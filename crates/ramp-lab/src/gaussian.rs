@@ -178,7 +178,8 @@ impl GaussianPosterior {
             .map_err(|_| LabError::Singular {
                 what: "the latents given the observations",
             })?;
-        let gain = -factor.solve(precision.submatrix(0, latents.len(), latents.len(), present.len()));
+        let gain =
+            -factor.solve(precision.submatrix(0, latents.len(), latents.len(), present.len()));
         let posterior_covariance = factor.inverse();
         Ok(GaussianPosterior {
             gain,

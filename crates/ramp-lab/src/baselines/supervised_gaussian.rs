@@ -62,7 +62,11 @@ impl SupervisedGaussian {
         let centred: Vec<Vec<f32>> = observations
             .iter()
             .zip(&self.centres)
-            .map(|(row, &centre)| row.iter().map(|&x| (f64::from(x) - centre) as f32).collect())
+            .map(|(row, &centre)| {
+                row.iter()
+                    .map(|&x| (f64::from(x) - centre) as f32)
+                    .collect()
+            })
             .collect();
         self.posterior.means(&centred)
     }
@@ -102,7 +106,10 @@ mod tests {
         let means = gaussian.means(&sample.observations).unwrap();
         for (estimates, truth) in means.iter().zip(&sample.latents) {
             let centre = mean(truth);
-            let sd = (truth.iter().map(|&z| (f64::from(z) - centre).powi(2)).sum::<f64>()
+            let sd = (truth
+                .iter()
+                .map(|&z| (f64::from(z) - centre).powi(2))
+                .sum::<f64>()
                 / truth.len() as f64)
                 .sqrt();
             let residuals: Vec<f64> = truth

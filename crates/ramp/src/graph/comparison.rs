@@ -61,7 +61,13 @@ impl FactorTree {
                     other.name(*candidate) != self.name(latent),
                     *candidate,
                 );
-                (order, Match { latent: *candidate, mismatch: wrong })
+                (
+                    order,
+                    Match {
+                        latent: *candidate,
+                        mismatch: wrong,
+                    },
+                )
             };
             theirs.iter().map(rank).min_by_key(|(order, _)| *order)
         };
@@ -123,7 +129,10 @@ impl FactorTree {
         let missing_in = |from: &FactorTree, to: &FactorTree| {
             let observed = |name: &str| to.find(name).is_ok_and(|v| !to.is_latent(v));
             let names = from.observations().iter().map(|&o| from.name(o));
-            names.filter(|name| !observed(name)).map(str::to_owned).next()
+            names
+                .filter(|name| !observed(name))
+                .map(str::to_owned)
+                .next()
         };
         if let Some(name) = missing_in(self, other).or_else(|| missing_in(other, self)) {
             return Err(GraphError::OtherObservations { name });
@@ -216,5 +225,7 @@ fn best_pairing(gain: &[Vec<i64>]) -> i64 {
             column = before;
         }
     }
-    (1..=n).map(|column| gain[row_of[column] - 1][column - 1]).sum()
+    (1..=n)
+        .map(|column| gain[row_of[column] - 1][column - 1])
+        .sum()
 }

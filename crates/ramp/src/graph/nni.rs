@@ -119,7 +119,10 @@ impl FactorTree {
     /// The latents whose branches an interchange swaps, the one of the first branch first.
     fn ends(&self, step: Interchange) -> Option<(VariableId, VariableId)> {
         let known = |factor: FactorId| factor.index() < self.factor_count();
-        if ![step.across, step.first, step.second].into_iter().all(known) {
+        if ![step.across, step.first, step.second]
+            .into_iter()
+            .all(known)
+        {
             return None;
         }
         let end = |branch: FactorId| {

@@ -130,8 +130,7 @@ proptest! {
 #[test]
 fn a_latent_is_matched_with_its_like_whatever_it_is_called() {
     let truth = FactorTree::balanced(4, 2).unwrap();
-    let renamed =
-        FactorTree::from_newick("(((x1,x2)a,(x3,x4)b)c,((x5,x6)d,(x7,x8)e)f)g;").unwrap();
+    let renamed = FactorTree::from_newick("(((x1,x2)a,(x3,x4)b)c,((x5,x6)d,(x7,x8)e)f)g;").unwrap();
     let names: Vec<&str> = renamed
         .matches(&truth)
         .unwrap()
@@ -143,14 +142,25 @@ fn a_latent_is_matched_with_its_like_whatever_it_is_called() {
         .collect();
     let own: Vec<&str> = renamed.latents().iter().map(|&v| renamed.name(v)).collect();
     let pairs: BTreeSet<(&str, &str)> = own.into_iter().zip(names).collect();
-    let expected = [("a", "z4"), ("b", "z5"), ("c", "z2"), ("d", "z6"), ("e", "z7"), ("f", "z3"), ("g", "z1")];
+    let expected = [
+        ("a", "z4"),
+        ("b", "z5"),
+        ("c", "z2"),
+        ("d", "z6"),
+        ("e", "z7"),
+        ("f", "z3"),
+        ("g", "z1"),
+    ];
     assert_eq!(pairs, expected.into_iter().collect());
     assert_eq!(renamed.robinson_foulds(&truth).unwrap(), 0);
 }
 
 #[test]
 fn trees_over_other_observations_and_steps_of_other_trees_are_refused() {
-    let (small, large) = (FactorTree::star(3).unwrap(), FactorTree::balanced(4, 2).unwrap());
+    let (small, large) = (
+        FactorTree::star(3).unwrap(),
+        FactorTree::balanced(4, 2).unwrap(),
+    );
     assert!(small.interchanges().is_empty());
     assert_eq!(
         small.robinson_foulds(&large).unwrap_err(),
@@ -159,7 +169,15 @@ fn trees_over_other_observations_and_steps_of_other_trees_are_refused() {
     assert!(large.matches(&small).is_err());
     let step = large.interchanges()[0];
     let error = small.interchanged(step).unwrap_err();
-    assert!(error.to_string().contains("take an interchange of this tree"), "{error}");
-    let nowhere = Interchange { first: step.across, ..step };
+    assert!(
+        error
+            .to_string()
+            .contains("take an interchange of this tree"),
+        "{error}"
+    );
+    let nowhere = Interchange {
+        first: step.across,
+        ..step
+    };
     assert!(large.interchanged(nowhere).is_err());
 }

@@ -38,7 +38,10 @@ impl Adam {
         &mut self,
         size: usize,
     ) -> impl IndexedParallelIterator<Item = (&mut [f32], &mut [f32])> {
-        let (first, second) = (self.first.par_chunks_mut(size), self.second.par_chunks_mut(size));
+        let (first, second) = (
+            self.first.par_chunks_mut(size),
+            self.second.par_chunks_mut(size),
+        );
         first.zip(second)
     }
 }

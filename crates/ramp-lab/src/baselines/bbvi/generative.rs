@@ -58,11 +58,7 @@ impl GenerativeTree {
         Ok(tree)
     }
 
-    fn empty(
-        parents: Vec<Option<usize>>,
-        latents: usize,
-        hidden: usize,
-    ) -> Result<Self, LabError> {
+    fn empty(parents: Vec<Option<usize>>, latents: usize, hidden: usize) -> Result<Self, LabError> {
         let refuse = |why: String| Err(LabError::Invalid(why));
         if latents == 0 || latents >= parents.len() {
             return refuse(format!(

@@ -80,7 +80,9 @@ impl Space {
         self.sums.fill(ZERO);
         self.local_gradient.clear();
         let width = 2 * tree.latents();
-        let rows = local.chunks_exact(width).zip(observations.chunks_exact(tree.observed()));
+        let rows = local
+            .chunks_exact(width)
+            .zip(observations.chunks_exact(tree.observed()));
         let mut free_energy = 0.0;
         for (posterior, row) in rows {
             for draw in self.draws.iter_mut().flatten() {
@@ -150,7 +152,10 @@ impl Space {
             Estimator::Pathwise => self.pathwise(log_sds),
             Estimator::Reinforce => self.reinforce(log_sds, spec.samples),
         }
-        let entropy: f64 = log_sds.iter().map(|&r| f64::from(r) + 0.5 * (1.0 + LOG_2PI)).sum();
+        let entropy: f64 = log_sds
+            .iter()
+            .map(|&r| f64::from(r) + 0.5 * (1.0 + LOG_2PI))
+            .sum();
         let nodes = (latents + observations.len()) as f64;
         expected.iter().map(|&e| f64::from(e)).sum::<f64>() - 0.5 * LOG_2PI * nodes + entropy
     }
@@ -193,7 +198,11 @@ impl Space {
                 let through = out * slope;
                 let mut on = ZERO;
                 for l in 0..LANES {
-                    on[l] = if slope * z[l] + offset > 0.0 { g[l] } else { 0.0 };
+                    on[l] = if slope * z[l] + offset > 0.0 {
+                        g[l]
+                    } else {
+                        0.0
+                    };
                     slope_above[l] += on[l] * through;
                 }
                 if LEARN {

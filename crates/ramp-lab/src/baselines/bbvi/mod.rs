@@ -197,13 +197,7 @@ impl Bbvi {
             .map_init(
                 || Space::new(tree, spec.samples),
                 |space, (number, ((local, memory), observations))| {
-                    let block = space.block(
-                        tree,
-                        spec,
-                        (iteration, number),
-                        local,
-                        observations,
-                    );
+                    let block = space.block(tree, spec, (iteration, number), local, observations);
                     step.apply(&space.local_gradient, local, memory);
                     block
                 },
@@ -265,9 +259,9 @@ impl Bbvi {
         };
         let text = serde_json::to_string(&header)
             .map_err(|e| LabError::Invalid(format!("the state of BBVI: {e}")))?;
-        let arrays = self.arrays().map(|(name, array)| {
-            (name.to_owned(), vec![array.len()], array)
-        });
+        let arrays = self
+            .arrays()
+            .map(|(name, array)| (name.to_owned(), vec![array.len()], array));
         Ok(write_tensors(path, arrays.to_vec(), &text)?)
     }
 

@@ -28,7 +28,13 @@ fn small(estimator: Estimator, samples: usize) -> Bbvi {
 /// Free energy, gradient of posteriors, gradient of weights at one step's draws.
 fn at(bbvi: &Bbvi) -> (f64, Vec<f32>, Vec<f32>) {
     let mut space = Space::new(&bbvi.tree, bbvi.spec.samples);
-    let block = space.block(&bbvi.tree, &bbvi.spec, (1, 0), &bbvi.local, &bbvi.observations);
+    let block = space.block(
+        &bbvi.tree,
+        &bbvi.spec,
+        (1, 0),
+        &bbvi.local,
+        &bbvi.observations,
+    );
     (block.free_energy, space.local_gradient, block.weights)
 }
 
@@ -36,11 +42,17 @@ fn at(bbvi: &Bbvi) -> (f64, Vec<f32>, Vec<f32>) {
 fn linear_free_energy(bbvi: &Bbvi, parents: &[Option<usize>]) -> f64 {
     let latents = bbvi.tree.latents();
     let log_2pi = (2.0 * std::f64::consts::PI).ln();
-    let rows = bbvi.local.chunks(2 * latents).zip(bbvi.observations.chunks(bbvi.tree.observed()));
+    let rows = bbvi
+        .local
+        .chunks(2 * latents)
+        .zip(bbvi.observations.chunks(bbvi.tree.observed()));
     let mut total = 0.0;
     for (local, x) in rows {
         let moments = |node: usize| match node < latents {
-            true => (f64::from(local[node]), (2.0 * f64::from(local[latents + node])).exp()),
+            true => (
+                f64::from(local[node]),
+                (2.0 * f64::from(local[latents + node])).exp(),
+            ),
             false => (f64::from(x[node - latents]), 0.0),
         };
         for (node, parent) in parents.iter().enumerate() {
@@ -48,7 +60,10 @@ fn linear_free_energy(bbvi: &Bbvi, parents: &[Option<usize>]) -> f64 {
             let (pm, ps) = parent.map_or((0.0, 0.0), moments);
             total += -0.5 * ((m - pm).powi(2) + s + ps) - 0.5 * log_2pi;
         }
-        total += local[latents..].iter().map(|&r| f64::from(r) + 0.5 * (1.0 + log_2pi)).sum::<f64>();
+        total += local[latents..]
+            .iter()
+            .map(|&r| f64::from(r) + 0.5 * (1.0 + log_2pi))
+            .sum::<f64>();
     }
     total
 }
@@ -100,8 +115,14 @@ fn both_estimators_have_the_same_mean_and_the_free_energy_is_right() {
         let mut moved = pathwise.clone();
         moved.local[i] += 1e-3;
         let analytic = (linear_free_energy(&moved, &parents) - exact) / 1e-3;
-        assert!((f64::from(*a) - analytic).abs() < 0.03 * (1.0 + analytic.abs()), "{a} {analytic}");
-        assert!((f64::from(*b) - analytic).abs() < 0.06 * (1.0 + analytic.abs()), "{b} {analytic}");
+        assert!(
+            (f64::from(*a) - analytic).abs() < 0.03 * (1.0 + analytic.abs()),
+            "{a} {analytic}"
+        );
+        assert!(
+            (f64::from(*b) - analytic).abs() < 0.06 * (1.0 + analytic.abs()),
+            "{b} {analytic}"
+        );
     }
 }
 
@@ -133,8 +154,17 @@ fn with_known_linear_parameters_the_optimum_is_the_mean_field_posterior() {
             let variance = covariance[(k, k)];
             let expected = posterior.mean_field_variances()[k] * variance;
             let found = mean(&bbvi.variances(k));
-            assert!((found / expected - 1.0).abs() < near, "{estimator:?} z{}: {found} {expected}", k + 1);
-            let off = bbvi.means(k).iter().zip(&exact[k]).map(|(m, e)| (m - e * variance.sqrt()).abs()).fold(0.0, f64::max);
+            assert!(
+                (found / expected - 1.0).abs() < near,
+                "{estimator:?} z{}: {found} {expected}",
+                k + 1
+            );
+            let off = bbvi
+                .means(k)
+                .iter()
+                .zip(&exact[k])
+                .map(|(m, e)| (m - e * variance.sqrt()).abs())
+                .fold(0.0, f64::max);
             assert!(off < 3.0 * near, "{estimator:?} z{}: {off}", k + 1);
         }
     }
@@ -153,7 +183,10 @@ fn threads_and_interruptions_change_nothing() {
         Bbvi::new(tree, &data.observations, spec).unwrap()
     };
     let on = |threads: usize, work: &(dyn Fn() -> Bbvi + Sync)| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
         pool.install(work)
     };
     let steps = |mut bbvi: Bbvi, count: usize| {
@@ -187,12 +220,25 @@ fn settings_without_a_meaning_are_refused() {
     let refused = |spec: BbviSpec| Bbvi::new(tree(), &rows, spec).is_err();
     let good = BbviSpec::default();
     assert!(!refused(good.clone()));
-    assert!(refused(BbviSpec { samples: 0, ..good.clone() }));
-    assert!(refused(BbviSpec { samples: 1, estimator: Estimator::Reinforce, ..good.clone() }));
-    assert!(refused(BbviSpec { learning_rate: f64::NAN, ..good.clone() }));
+    assert!(refused(BbviSpec {
+        samples: 0,
+        ..good.clone()
+    }));
+    assert!(refused(BbviSpec {
+        samples: 1,
+        estimator: Estimator::Reinforce,
+        ..good.clone()
+    }));
+    assert!(refused(BbviSpec {
+        learning_rate: f64::NAN,
+        ..good.clone()
+    }));
     assert!(Bbvi::new(tree(), &rows[..7], good.clone()).is_err());
     assert!(Bbvi::new(tree(), &vec![vec![]; 8], good).is_err());
     assert!(GenerativeTree::linear(parents.clone(), 0, 1.0).is_err());
     assert!(GenerativeTree::linear(vec![None, None, Some(0)], 2, 1.0).is_err());
-    assert!(GenerativeTree::linear(vec![None, Some(0), Some(1)], 1, 1.0).is_err(), "an observed parent");
+    assert!(
+        GenerativeTree::linear(vec![None, Some(0), Some(1)], 1, 1.0).is_err(),
+        "an observed parent"
+    );
 }
