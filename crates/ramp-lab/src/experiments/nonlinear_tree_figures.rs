@@ -1,13 +1,13 @@
 //! The figures of the nonlinear tree: bars of all methods, learning curves, reciprocals against posterior means.
 
 use super::latents::{
-    BBVI_COLOR, GAUSSIAN_COLOR, RAMP_COLOR, depth_color, depth_entries, latent_names, level_names,
-    method_bars, subscript,
+    BBVI_COLOR, GAUSSIAN_COLOR, INK, RAMP_COLOR, depth_color, depth_entries, latent_names,
+    level_means, level_names, method_bars, reference, subscript,
 };
 use super::nonlinear_tree::{NonlinearTreeResults, SpearmanPoint};
 use super::run::PerMethod;
 use crate::error::LabError;
-use crate::figure::{Anchor, Figure, Image, Legend, PAGE_MM, Panel, Stroke};
+use crate::figure::{Figure, Image, Key, Legend, PAGE_MM, Panel, Stroke};
 use crate::metrics::pearson;
 use crate::nonlinear_data::RECIPROCAL_LIMIT;
 
@@ -29,11 +29,7 @@ pub(super) fn bars_figure(results: &NonlinearTreeResults) -> Figure {
             .bars(method_bars(vec![
                 ("RAMP", &values.ramp, RAMP_COLOR),
                 ("BBVI", &values.bbvi, BBVI_COLOR),
-                (
-                    "Gaussian approximation (supervised)",
-                    &values.gaussian,
-                    GAUSSIAN_COLOR,
-                ),
+                ("Gaussian (supervised)", &values.gaussian, GAUSSIAN_COLOR),
             ]))
     };
     // Spearman's correlation of a number with its reciprocal is one half: who finds reciprocals gets no further.
@@ -55,6 +51,7 @@ pub(super) fn bars_figure(results: &NonlinearTreeResults) -> Figure {
 /// Spearman's correlation per iteration for RAMP and BBVI, with the level of the Gaussian approximation.
 pub(super) fn course_figure(results: &NonlinearTreeResults) -> Figure {
     let depths = &results.depth_of_latent;
+    let gaussian = level_means(&results.spearman.gaussian, depths);
     let course = |title: &str, points: &[SpearmanPoint], legend: Legend| {
         let mut panel = Panel::new()
             .title(title)
@@ -68,14 +65,17 @@ pub(super) fn course_figure(results: &NonlinearTreeResults) -> Figure {
                 .map(move |p| (p.iteration as f64, p.spearman[latent]));
             panel = panel.line(line, Stroke::new(depth_color(depth)));
         }
+        for (level, value) in gaussian.iter().enumerate() {
+            panel = panel.hline(*value, reference(depth_color(level)).dashed());
+        }
         panel
     };
     Figure::new(PAGE_MM, 60.0)
         .panel(course("RAMP", &results.history, Legend::Hidden))
-        .panel(depth_entries(
-            course("BBVI", &results.bbvi_history, Legend::Right),
-            depths,
-        ))
+        .panel(
+            depth_entries(course("BBVI", &results.bbvi_history, Legend::Right), depths)
+                .legend_entry("Gaussian (supervised)", Key::Line(reference(INK).dashed())),
+        )
         .lettered()
 }
 
@@ -96,17 +96,12 @@ pub(super) fn scatter_figure(scatter: &Scatter, depths: &[usize]) -> Result<Figu
             let r = pearson(truth, means);
             figure = figure.panel(
                 Panel::new()
-                    .title(format!("{name} {title} learning"))
+                    .title(format!("{name} {title} learning, r = {r:.2}").replace('-', "−"))
                     .x_label(format!("1/{name}, clipped"))
                     .y_label("Posterior mean")
                     .x_range(x.0, x.1)
                     .y_range(y.0, y.1)
-                    .image(image, x, y)
-                    .text(
-                        (x.0, y.1 - 0.07 * (y.1 - y.0)),
-                        format!("r = {r:.2}"),
-                        Anchor::Right,
-                    ),
+                    .image(image, x, y),
             );
         }
     }
