@@ -21,7 +21,7 @@ pub(super) fn mismatch_figure(results: &MisspecifiedTreeResults, depths: &[usize
         .y_label("|Pearson correlation|")
         .x_range(-0.5, widest as f64 + 0.5)
         .x_ticks((0..=widest).map(|m| (m as f64, m.to_string())))
-        .y_range(0.0, 1.0)
+        .y_range(lower_end(results), 1.0)
         .legend(Legend::Right);
     for (depth, _) in &levels {
         let color = depth_color(*depth);
@@ -63,20 +63,25 @@ pub(super) fn mismatch_figure(results: &MisspecifiedTreeResults, depths: &[usize
     Figure::new(1.25 * COLUMN_MM, 68.0).panel(panel)
 }
 
+/// A round number below all correlations.
+fn lower_end(results: &MisspecifiedTreeResults) -> f64 {
+    let lowest = results.latents.iter().map(|l| l.correlation);
+    let lowest = lowest.filter(|c| c.is_finite()).fold(1.0, f64::min);
+    ((lowest - 0.02) * 10.0).floor().clamp(0.0, 9.0) / 10.0
+}
+
 /// The trees of a sequence of interchanges, and the last one with the mismatch of every latent.
 pub(super) fn moves_figure(
     plan: &Plan,
     truth: &FactorTree,
     depths: &[usize],
 ) -> Result<Figure, LabError> {
-    let mut figure = Figure::new(PAGE_MM, 62.0 * (plan.way.len() / 2 + 1) as f64)
-        .columns(2)
-        .lettered();
+    let mut figure = Figure::new(PAGE_MM, 52.0).lettered();
     for (number, (tree, step)) in plan.way.iter().enumerate() {
         let title = match number {
-            0 => "The true tree and the first interchange".to_owned(),
-            1 => "After it, and the second".to_owned(),
-            more => format!("After {more} interchanges"),
+            0 => "The true tree, an interchange".to_owned(),
+            1 => "The next tree, another".to_owned(),
+            more => format!("After {more} interchanges, another"),
         };
         figure = figure.panel(
             drawn(tree, Some(*step), &|latent| {
@@ -94,7 +99,7 @@ pub(super) fn moves_figure(
         let text = format!("{} (z{})", found.mismatch, subscript(matched + 1));
         (depths[matched], text)
     });
-    Ok(figure.panel(annotated.title("Mismatch of each latent (and its match)")))
+    Ok(figure.panel(annotated.title("Mismatch of each latent (its match)")))
 }
 
 /// A tree from its root down, latents coloured by level with a text beside each; the edges of a step stand out.
@@ -117,7 +122,7 @@ fn drawn(
     };
     let mut panel = Panel::new()
         .without_axes()
-        .x_range(-0.7, next_leaf - 0.3)
+        .x_range(-0.8, next_leaf - 0.2)
         .y_range(-(deepest as f64) - 0.35, 0.35)
         .legend(Legend::Hidden);
     for node in &nodes {
@@ -145,13 +150,22 @@ fn drawn(
         };
         if tree.is_latent(node.variable) {
             let (depth, text) = look(node.variable);
-            panel = panel.node(at(node), 7.0, label, depth_color(depth));
+            panel = panel.node(at(node), 6.4, label, depth_color(depth));
             if !text.is_empty() {
+                // Beside the edge that comes from above.
                 let (x, y) = at(node);
-                panel = panel.text((x + 0.26, y + 0.16), text, Anchor::Right);
+                let parent = node
+                    .above
+                    .and_then(|(parent, _)| nodes.iter().find(|n| n.variable == parent));
+                panel = match parent {
+                    Some(parent) if parent.x > x => {
+                        panel.text((x - 0.28, y + 0.2), text, Anchor::Left)
+                    }
+                    _ => panel.text((x + 0.28, y + 0.2), text, Anchor::Right),
+                };
             }
         } else {
-            panel = panel.node(at(node), 7.0, label, WHITE);
+            panel = panel.node(at(node), 6.4, label, WHITE);
         }
     }
     panel
