@@ -141,7 +141,7 @@ pub fn bbvi_figure(curves: &LinearTreeCurves) -> Result<Figure, LabError> {
     )
     .legend_entry("exact inference", Key::Line(reference(INK).dashed()));
     let bars = method_bars(vec![
-        ("exact inference", &curves.exact_correlation, GREY),
+        ("exact", &curves.exact_correlation, GREY),
         ("RAMP", &curves.final_correlation, RAMP_COLOR),
         ("BBVI", &curves.final_bbvi_correlation, BBVI_COLOR),
     ]);

@@ -451,6 +451,22 @@ impl MisspecifiedTreeResults {
         self.latents.iter().map(|l| l.mismatch).max().unwrap_or(0)
     }
 
+    /// The tree to draw: two steps away as in the paper, or as many as there are, and of these the one most wrong.
+    fn shown(&self, truth: &FactorTree) -> Result<Plan, LabError> {
+        let (moves, seed) = (self.settings.most_moves.min(2), self.settings.seed);
+        let mut shown = Plan::new(truth, moves, 0, seed)?;
+        let mut most = 0;
+        for number in 0..self.settings.trees {
+            let plan = Plan::new(truth, moves, number, seed)?;
+            let matches = plan.tree.matches(truth).map_err(ramp::Error::from)?;
+            let wrong: usize = matches.iter().map(|m| m.mismatch).sum();
+            if wrong > most {
+                (shown, most) = (plan, wrong);
+            }
+        }
+        Ok(shown)
+    }
+
     fn write(
         &self,
         out: &Path,
@@ -458,13 +474,7 @@ impl MisspecifiedTreeResults {
         depths: &[usize],
     ) -> Result<Vec<PathBuf>, LabError> {
         let mut files = vec![out.join("results.json")];
-        // The paper shows two steps; the most there are, if fewer.
-        let shown = Plan::new(
-            truth,
-            self.settings.most_moves.min(2),
-            0,
-            self.settings.seed,
-        )?;
+        let shown = self.shown(truth)?;
         for (figure, name) in [
             (mismatch_figure(self, depths), "mismatch"),
             (moves_figure(&shown, truth, depths)?, "trees"),

@@ -96,10 +96,14 @@ pub(super) fn moves_figure(
         let place = plan.tree.latents().iter().position(|&l| l == latent);
         let found = matches[place.unwrap_or(0)];
         let matched = found.latent.index();
-        let text = format!("{} (z{})", found.mismatch, subscript(matched + 1));
+        let text = if truth.name(found.latent) == plan.tree.name(latent) {
+            found.mismatch.to_string()
+        } else {
+            format!("{} (z{})", found.mismatch, subscript(matched + 1))
+        };
         (depths[matched], text)
     });
-    Ok(figure.panel(annotated.title("Mismatch of each latent (its match)")))
+    Ok(figure.panel(annotated.title("Mismatches (and matches)")))
 }
 
 /// A tree from its root down, latents coloured by level with a text beside each; the edges of a step stand out.
