@@ -73,7 +73,7 @@ pub(super) struct BbviCourse<P> {
     pub curve: Vec<P>,
     /// Posterior means of fresh samples, a row per latent.
     pub means: Vec<Vec<f64>>,
-    /// The last free energy of learning and of inference, in nats per sample; absent when an earlier session had it.
+    /// Wall time of this session.
     pub seconds: f64,
 }
 
@@ -162,7 +162,8 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Takes the steps that are left; `note` hears of each and whether a checkpoint follows.
+    /// Takes the steps that are left; `note` hears of each and whether a checkpoint follows. Before the first all posteriors are
+    /// the prior, which correlates with nothing.
     fn run(
         &self,
         bbvi: &mut Bbvi,
@@ -172,9 +173,6 @@ impl Session<'_> {
     ) -> Result<Option<Interrupted>, LabError> {
         bbvi.resume(self.file)?;
         watch.start(self.what, bbvi.iteration(), self.iterations);
-        if bbvi.iteration() == 0 {
-            note(bbvi, false)?;
-        }
         let every = (self.iterations / 20).max(10);
         while bbvi.iteration() < self.iterations {
             let free_energy = pool.install(|| bbvi.step());

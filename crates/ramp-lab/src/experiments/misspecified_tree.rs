@@ -536,12 +536,13 @@ mod tests {
             assert!(distance <= 2 * plan.moves);
             assert_eq!(plan.way.len(), plan.moves);
             let mismatches = plan.tree.matches(&truth).unwrap();
-            assert_eq!(
-                distance == 0,
-                mismatches.iter().all(|m| m.mismatch == 0),
-                "{}",
-                plan.tree.to_newick().unwrap()
+            // A root of two branches that moved along an edge is misplaced in a tree with the same divisions.
+            let intact = mismatches.iter().all(|m| m.mismatch == 0);
+            assert!(
+                !intact || distance == 0,
+                "{distance} steps away without a mismatch"
             );
+            assert!(plan.moves > 0 || intact);
         }
         let other = MisspecifiedTreeRun { seed: 4, ..run };
         let newick = |r: &MisspecifiedTreeRun| -> Vec<String> {

@@ -79,7 +79,8 @@ impl FactorTree {
     /// The Robinson–Foulds distance: how many divisions of the observations in two are made by an edge of one tree and by none
     /// of the other.
     ///
-    /// An edge is a branch of a latent; divisions that cut off a single observation are in every tree and do not count.
+    /// An edge is a branch of a latent; divisions that cut off a single observation are in every tree and do not count. Nor does
+    /// it count on which edge a latent of two branches sits: both of its edges divide alike.
     ///
     /// ```
     /// use ramp::graph::FactorTree;
