@@ -4,7 +4,7 @@ use super::words::{BbviWords, Choice, LinkName, Tuning};
 use super::{cost, tell};
 use crate::{Ending, Failure};
 use clap::Args;
-use ramp_lab::experiments::PerMethod;
+use ramp_lab::experiments::Method;
 use ramp_lab::experiments::nonlinear_sweep::{NonlinearSweepResults, NonlinearSweepRun};
 use std::path::PathBuf;
 
@@ -67,9 +67,7 @@ fn table(results: &NonlinearSweepResults) -> String {
     };
     for &link in &results.settings.links {
         for &noise in &results.settings.noises {
-            let of = |method: fn(&PerMethod) -> &Vec<f64>| {
-                levels(results.level_means(link, noise, method))
-            };
+            let of = |method: Method| levels(results.level_means(link, noise, method));
             text += &format!(
                 "{:<16}{noise:>6}   {:<22}{:<22}{:<22}\n",
                 link.to_string(),

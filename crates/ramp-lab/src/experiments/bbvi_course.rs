@@ -68,6 +68,18 @@ impl BbviSettings {
     }
 }
 
+/// What BBVI is to learn from and to infer, and where its state is kept.
+pub(super) struct BbviTask<'a> {
+    /// Stands before the names of pieces of work.
+    pub prefix: &'a str,
+    /// The parent of every node of the generative tree.
+    pub parents: Vec<Option<usize>>,
+    pub train: &'a TreeSample,
+    pub test: &'a TreeSample,
+    pub threads: Option<usize>,
+    pub folder: &'a Path,
+}
+
 /// What came of it.
 pub(super) struct BbviCourse<P> {
     pub curve: Vec<P>,
@@ -79,18 +91,21 @@ pub(super) struct BbviCourse<P> {
 
 impl BbviSettings {
     /// Learns and infers, or goes on doing so. `measure` looks at the posteriors of training samples.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn run<P: Point>(
         &self,
-        parents: Vec<Option<usize>>,
-        train: &TreeSample,
-        test: &TreeSample,
-        threads: Option<usize>,
-        folder: &Path,
+        task: BbviTask<'_>,
         measure: &(dyn Fn(&Bbvi, usize) -> P + Sync),
         watch: &mut dyn Watch,
     ) -> Result<Piece<BbviCourse<P>>, LabError> {
         let start = Instant::now();
+        let BbviTask {
+            prefix,
+            parents,
+            train,
+            test,
+            threads,
+            folder,
+        } = task;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.unwrap_or(0))
             .build()
@@ -112,13 +127,13 @@ impl BbviSettings {
         let every = (self.learning.iterations / CURVE_POINTS).max(1);
 
         let learned = Session {
-            what: "BBVI",
+            what: &format!("{prefix}BBVI"),
             iterations: self.learning.iterations,
             file: &folder.join("bbvi-learning.safetensors"),
         };
         let note = |bbvi: &Bbvi, save: bool| {
             let at = bbvi.iteration();
-            if at % every == 0 {
+            if at.is_multiple_of(every) {
                 curve.retain(|p| p.iteration() < at);
                 curve.push(measure(bbvi, at));
             }
@@ -137,7 +152,7 @@ impl BbviSettings {
             self.inference.clone(),
         )?;
         let inferred = Session {
-            what: "BBVI, fresh samples",
+            what: &format!("{prefix}BBVI, fresh samples"),
             iterations: self.inference.iterations,
             file: &folder.join("bbvi-inference.safetensors"),
         };
@@ -184,7 +199,7 @@ impl Session<'_> {
             }
             let control = watch.step(at, free_energy);
             let stop = control == Control::Stop && at < self.iterations;
-            let save = stop || at % every == 0 || at == self.iterations;
+            let save = stop || at.is_multiple_of(every) || at == self.iterations;
             note(bbvi, save)?;
             if save {
                 bbvi.save(self.file)?;

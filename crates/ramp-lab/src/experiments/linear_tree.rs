@@ -1,6 +1,6 @@
 //! The linear Gaussian tree: RAMP against exact inference and the mean-field posterior (paper, "Gaussian Tree").
 
-use super::bbvi_course::BbviSettings;
+use super::bbvi_course::{BbviSettings, BbviTask};
 use super::fitting::{Fitting, Point};
 use super::linear_tree_figures::{
     LinearTreeCurves, bbvi_figure, correlation_figure, variance_figure,
@@ -221,16 +221,15 @@ impl LinearTreeRun {
             iteration,
             corr: latent_correlations(&(0..7).map(|k| bbvi.means(k)).collect::<Vec<_>>(), &train),
         };
-        let bbvi = self.bbvi.run(
-            generator.parents()?,
-            &train,
-            &test,
-            self.threads,
-            &folder,
-            &of_bbvi,
-            watch,
-        )?;
-        let bbvi = match bbvi {
+        let task = BbviTask {
+            prefix: "",
+            parents: generator.parents()?,
+            train: &train,
+            test: &test,
+            threads: self.threads,
+            folder: &folder,
+        };
+        let bbvi = match self.bbvi.run(task, &of_bbvi, watch)? {
             Piece::Done(bbvi) => bbvi,
             Piece::Interrupted(at) => return Ok(Outcome::Interrupted(at)),
         };

@@ -3,7 +3,7 @@
 use super::latents::{BBVI_COLOR, GAUSSIAN_COLOR, RAMP_COLOR, level_means, level_names};
 use super::nonlinear_tree::NonlinearTreeRun;
 use super::run::{
-    Outcome, PerMethod, Piece, Recipe, Scale, Watch, keep, kept, peak_rss_mb, write_json,
+    Method, Outcome, PerMethod, Piece, Recipe, Scale, Watch, keep, kept, peak_rss_mb, write_json,
 };
 use crate::error::LabError;
 use crate::figure::{Figure, Legend, Marker, PAGE_MM, Panel, Shape, Stroke};
@@ -175,12 +175,7 @@ impl NonlinearSweepRun {
 
 impl NonlinearSweepResults {
     /// The correlation of a link and a share of noise: the mean over seeds and the latents of each level.
-    pub fn level_means(
-        &self,
-        link: Link,
-        noise: f64,
-        method: fn(&PerMethod) -> &Vec<f64>,
-    ) -> Vec<f64> {
+    pub fn level_means(&self, link: Link, noise: f64, method: Method) -> Vec<f64> {
         let cells = self
             .cells
             .iter()
@@ -200,7 +195,7 @@ fn summary_figure(results: &NonlinearSweepResults) -> Figure {
     let links = &results.settings.links;
     let levels = level_names(&results.depth_of_latent);
     let mut figure = Figure::new(PAGE_MM, 42.0 * levels.len() as f64 + 8.0).columns(links.len());
-    let methods: [(&str, fn(&PerMethod) -> &Vec<f64>, _, _); 3] = [
+    let methods: [(&str, Method, _, _); 3] = [
         ("RAMP", |m| &m.ramp, RAMP_COLOR, Shape::Disc),
         ("BBVI", |m| &m.bbvi, BBVI_COLOR, Shape::Square),
         (

@@ -1,7 +1,7 @@
 //! The nonlinear tree: RAMP against BBVI and a supervised Gaussian approximation (paper, "Nonlinear Tree").
 
 use super::alignment::start_softly;
-use super::bbvi_course::BbviSettings;
+use super::bbvi_course::{BbviSettings, BbviTask};
 use super::fitting::{Fitting, Point};
 use super::nonlinear_tree_figures::{Scatter, bars_figure, course_figure, scatter_figure};
 use super::run::{Outcome, PerMethod, Piece, Recipe, Scale, Watch, peak_rss_mb, write_json};
@@ -220,16 +220,15 @@ impl NonlinearTreeRun {
                 spearman: spearmans(&means, &train),
             }
         };
-        let bbvi = self.bbvi.run(
-            self.tree.parents()?,
-            &train,
-            &test,
-            self.threads,
+        let task = BbviTask {
+            prefix,
+            parents: self.tree.parents()?,
+            train: &train,
+            test: &test,
+            threads: self.threads,
             folder,
-            &bbvi_point,
-            watch,
-        )?;
-        let bbvi = match bbvi {
+        };
+        let bbvi = match self.bbvi.run(task, &bbvi_point, watch)? {
             Piece::Done(bbvi) => bbvi,
             Piece::Interrupted(at) => return Ok(Piece::Interrupted(at)),
         };

@@ -84,6 +84,9 @@ pub struct PerMethod {
     pub bbvi: Vec<f64>,
 }
 
+/// Which method's numbers to look at.
+pub type Method = fn(&PerMethod) -> &Vec<f64>;
+
 /// The most memory this process has held so far, in MB, where the system tells.
 pub fn peak_rss_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
