@@ -2,10 +2,10 @@
 //!
 //! Contract: `free_energy = Σ_rows E_q[log p(x, z)] + H(q)`, the expectation over `samples` draws per row; the gradient with
 //! respect to weights is exact for these draws, that with respect to posteriors is the estimator's. Draws lie side by
-//! side in lanes of 16, the last lanes padded with draws of weight zero, so that every inner loop is a loop over a fixed
-//! array and compiles to whole vectors of whatever width the machine has. As the weights stand still within a step, the gradient
-//! of a unit follows from two sums over draws, `Σ g·on` and `Σ g·on·z`.
+//! side, padded with draws of weight zero to a multiple of every lane width. As the weights stand still within a step, the
+//! gradient of a unit follows from two sums over draws, `Σ g·on` and `Σ g·on·z`, which stay in registers.
 
+use pulp::{Arch, Simd, WithSimd};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -15,9 +15,8 @@ use super::{BbviSpec, Estimator, GenerativeTree};
 
 /// Rows that share a stream of random numbers: fixed, so that threads do not change the result.
 pub(super) const BLOCK: usize = 64;
-const LANES: usize = 16;
-type Lanes = [f32; LANES];
-const ZERO: Lanes = [0.0; LANES];
+/// The widest lanes there are; every narrower width divides it.
+const WIDEST: usize = 16;
 const LOG_2PI: f64 = 1.8378770664093453;
 
 /// What a block adds to the whole.
@@ -29,36 +28,39 @@ pub(super) struct Block {
 
 /// The arrays of one thread.
 pub(super) struct Space {
-    /// Lanes per node.
-    chunks: usize,
-    /// One over the number of draws; zero where a lane is padding.
-    share: Vec<Lanes>,
-    draws: Vec<Lanes>,
+    arch: Arch,
+    /// Draws per node, padding included.
+    width: usize,
+    /// One over the number of draws; zero for padding.
+    share: Vec<f32>,
+    draws: Vec<f32>,
     /// Per node, its values, then the gradient with respect to them, then the log-probability of the factors it is in.
-    values: Vec<Lanes>,
-    slopes: Vec<Lanes>,
-    blankets: Vec<Lanes>,
-    /// Per conditional and unit, `Σ g·on` and `Σ g·on·z`; then `Σ g`.
-    sums: Vec<Lanes>,
+    values: Vec<f32>,
+    slopes: Vec<f32>,
+    blankets: Vec<f32>,
+    /// The gradient with respect to the means of one conditional.
+    pull: Vec<f32>,
+    /// Per conditional and unit, `Σ g·on` and `Σ g·on·z`; then `Σ g`. Each lies in lanes, to be added up once per block.
+    sums: Vec<f32>,
     pub local_gradient: Vec<f32>,
 }
 
 impl Space {
     pub fn new(tree: &GenerativeTree, samples: usize) -> Self {
-        let chunks = samples.div_ceil(LANES);
+        let width = samples.next_multiple_of(WIDEST);
         let nodes = tree.latents() + tree.observed();
-        let mut share = vec![ZERO; chunks];
-        for s in 0..samples {
-            share[s / LANES][s % LANES] = (samples as f32).recip();
-        }
+        let mut share = vec![0.0; width];
+        share[..samples].fill((samples as f32).recip());
         Space {
-            chunks,
+            arch: Arch::new(),
+            width,
             share,
-            draws: vec![ZERO; tree.latents() * chunks],
-            values: vec![ZERO; nodes * chunks],
-            slopes: vec![ZERO; nodes * chunks],
-            blankets: vec![ZERO; nodes * chunks],
-            sums: vec![ZERO; (nodes - 1) * (2 * tree.hidden() + 1)],
+            draws: vec![0.0; tree.latents() * width],
+            values: vec![0.0; nodes * width],
+            slopes: vec![0.0; nodes * width],
+            blankets: vec![0.0; nodes * width],
+            pull: vec![0.0; width],
+            sums: vec![0.0; (nodes - 1) * (2 * tree.hidden() + 1) * WIDEST],
             local_gradient: vec![],
         }
     }
@@ -77,21 +79,17 @@ impl Space {
                 .wrapping_add((iteration as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         );
         random.set_stream(number as u64);
-        self.sums.fill(ZERO);
+        self.sums.fill(0.0);
         self.local_gradient.clear();
-        let width = 2 * tree.latents();
         let rows = local
-            .chunks_exact(width)
+            .chunks_exact(2 * tree.latents())
             .zip(observations.chunks_exact(tree.observed()));
         let mut free_energy = 0.0;
         for (posterior, row) in rows {
-            for draw in self.draws.iter_mut().flatten() {
-                *draw = StandardNormal.sample(&mut random);
+            for node in self.draws.chunks_exact_mut(self.width) {
+                node[..spec.samples].fill_with(|| StandardNormal.sample(&mut random));
             }
-            free_energy += pulp::Arch::new().dispatch(
-                #[inline(always)]
-                || self.row(tree, spec, posterior, row),
-            );
+            free_energy += self.row(tree, spec, posterior, row);
         }
         Block {
             free_energy,
@@ -103,7 +101,6 @@ impl Space {
         }
     }
 
-    #[inline(always)]
     fn row(
         &mut self,
         tree: &GenerativeTree,
@@ -111,42 +108,53 @@ impl Space {
         posterior: &[f32],
         observations: &[f32],
     ) -> f64 {
-        let (latents, chunks) = (tree.latents(), self.chunks);
+        let (latents, width) = (tree.latents(), self.width);
         let (means, log_sds) = posterior.split_at(latents);
-        for k in 0..latents {
-            let (mean, sd) = (means[k], log_sds[k].exp());
-            for c in k * chunks..(k + 1) * chunks {
-                for l in 0..LANES {
-                    self.values[c][l] = mean + sd * self.draws[c][l];
-                }
+        let (hidden, seen) = self.values.split_at_mut(latents * width);
+        let nodes = hidden
+            .chunks_exact_mut(width)
+            .zip(self.draws.chunks_exact(width));
+        for ((values, draws), (mean, log_sd)) in nodes.zip(means.iter().zip(log_sds)) {
+            let sd = log_sd.exp();
+            for (value, draw) in values.iter_mut().zip(draws) {
+                *value = mean + sd * draw;
             }
         }
-        for (i, &x) in observations.iter().enumerate() {
-            let node = latents + i;
-            self.values[node * chunks..(node + 1) * chunks].fill([x; LANES]);
+        for (values, x) in seen.chunks_exact_mut(width).zip(observations) {
+            values.fill(*x);
         }
 
         // The root, a standard normal.
-        self.slopes.fill(ZERO);
-        self.blankets.fill(ZERO);
-        let mut expected = ZERO;
-        for c in 0..chunks {
-            for l in 0..LANES {
-                let z = self.values[c][l];
-                self.slopes[c][l] = -z * self.share[c][l];
-                self.blankets[c][l] = -0.5 * z * z;
-                expected[l] += self.blankets[c][l] * self.share[c][l];
-            }
+        self.slopes.fill(0.0);
+        self.blankets.fill(0.0);
+        let mut expected = 0.0;
+        for s in 0..width {
+            let (z, share) = (self.values[s], self.share[s]);
+            self.slopes[s] = -z * share;
+            self.blankets[s] = -0.5 * z * z;
+            expected += f64::from(self.blankets[s] * share);
         }
         for (node, parent) in tree.edges() {
-            let part = if spec.learn {
-                self.conditional::<true>(tree.network(node), node, parent)
-            } else {
-                self.conditional::<false>(tree.network(node), node, parent)
-            };
-            for l in 0..LANES {
-                expected[l] += part[l];
-            }
+            let (earlier, own) = self.slopes.split_at_mut(node * width);
+            let (earlier_blankets, own_blanket) = self.blankets.split_at_mut(node * width);
+            let above = parent * width..(parent + 1) * width;
+            let size = (2 * tree.hidden() + 1) * WIDEST;
+            expected += f64::from(
+                self.arch.dispatch(Conditional {
+                    network: tree.network(node),
+                    z: &self.values[above.clone()],
+                    v: &self.values[node * width..(node + 1) * width],
+                    share: &self.share,
+                    pull: &mut self.pull,
+                    slope: &mut own[..width],
+                    slope_above: &mut earlier[above.clone()],
+                    blanket: &mut own_blanket[..width],
+                    blanket_above: &mut earlier_blankets[above],
+                    sums: spec
+                        .learn
+                        .then_some(&mut self.sums[(node - 1) * size..node * size]),
+                }),
+            );
         }
         match spec.estimator {
             Estimator::Pathwise => self.pathwise(log_sds),
@@ -157,119 +165,45 @@ impl Space {
             .map(|&r| f64::from(r) + 0.5 * (1.0 + LOG_2PI))
             .sum();
         let nodes = (latents + observations.len()) as f64;
-        expected.iter().map(|&e| f64::from(e)).sum::<f64>() - 0.5 * LOG_2PI * nodes + entropy
-    }
-
-    /// Adds `log p(child | parent)` and its gradients; returns its expectation, lane by lane.
-    #[inline(always)]
-    fn conditional<const LEARN: bool>(
-        &mut self,
-        network: Network<'_>,
-        node: usize,
-        parent: usize,
-    ) -> Lanes {
-        let (chunks, hidden) = (self.chunks, network.slope.len());
-        let size = 2 * hidden + 1;
-        let sums = &mut self.sums[(node - 1) * size..node * size];
-        let mut expected = ZERO;
-        for c in 0..chunks {
-            let (child, above) = (node * chunks + c, parent * chunks + c);
-            let (z, v, share) = (self.values[above], self.values[child], self.share[c]);
-            let mut mean = [network.bias; LANES];
-            for j in 0..hidden {
-                let (slope, offset, out) = (network.slope[j], network.offset[j], network.out[j]);
-                for l in 0..LANES {
-                    mean[l] += out * (slope * z[l] + offset).max(0.0);
-                }
-            }
-            let mut g = ZERO;
-            for l in 0..LANES {
-                let off = v[l] - mean[l];
-                let value = -0.5 * off * off;
-                g[l] = off * share[l];
-                expected[l] += value * share[l];
-                self.blankets[child][l] += value;
-                self.blankets[above][l] += value;
-                self.slopes[child][l] -= g[l];
-            }
-            let mut slope_above = self.slopes[above];
-            for j in 0..hidden {
-                let (slope, offset, out) = (network.slope[j], network.offset[j], network.out[j]);
-                let through = out * slope;
-                let mut on = ZERO;
-                for l in 0..LANES {
-                    on[l] = if slope * z[l] + offset > 0.0 {
-                        g[l]
-                    } else {
-                        0.0
-                    };
-                    slope_above[l] += on[l] * through;
-                }
-                if LEARN {
-                    for l in 0..LANES {
-                        sums[2 * j][l] += on[l];
-                        sums[2 * j + 1][l] += on[l] * z[l];
-                    }
-                }
-            }
-            self.slopes[above] = slope_above;
-            if LEARN {
-                for l in 0..LANES {
-                    sums[2 * hidden][l] += g[l];
-                }
-            }
-        }
-        expected
+        expected - 0.5 * LOG_2PI * nodes + entropy
     }
 
     /// The gradient through the draws, and that of the entropy.
-    #[inline(always)]
     fn pathwise(&mut self, log_sds: &[f32]) {
         let start = self.local_gradient.len();
         self.local_gradient.resize(start + 2 * log_sds.len(), 0.0);
-        for (k, log_sd) in log_sds.iter().enumerate() {
-            let (mut mean, mut scale) = (ZERO, ZERO);
-            for c in k * self.chunks..(k + 1) * self.chunks {
-                for l in 0..LANES {
-                    mean[l] += self.slopes[c][l];
-                    scale[l] += self.slopes[c][l] * self.draws[c][l];
-                }
-            }
-            self.local_gradient[start + k] = mean.iter().sum();
-            self.local_gradient[start + log_sds.len() + k] =
-                log_sd.exp() * scale.iter().sum::<f32>() + 1.0;
+        let nodes = self
+            .slopes
+            .chunks_exact(self.width)
+            .zip(self.draws.chunks_exact(self.width));
+        for (k, ((slopes, draws), log_sd)) in nodes.zip(log_sds).enumerate() {
+            self.local_gradient[start + k] = slopes.iter().sum();
+            let scale: f32 = slopes.iter().zip(draws).map(|(s, d)| s * d).sum();
+            self.local_gradient[start + log_sds.len() + k] = log_sd.exp() * scale + 1.0;
         }
     }
 
     /// The gradient from values of the factors that a latent is in, each draw measured against the others.
-    #[inline(always)]
     fn reinforce(&mut self, log_sds: &[f32], samples: usize) {
         let start = self.local_gradient.len();
         self.local_gradient.resize(start + 2 * log_sds.len(), 0.0);
         // A draw's value less the mean of the others is S/(S−1) times its value less the mean of all.
         let others = samples as f32 / (samples as f32 - 1.0);
-        for (k, log_sd) in log_sds.iter().enumerate() {
-            let own = k * self.chunks..(k + 1) * self.chunks;
-            let mut centre = ZERO;
-            for (blanket, share) in self.blankets[own.clone()].iter().zip(&self.share) {
-                for l in 0..LANES {
-                    centre[l] += blanket[l] * share[l];
-                }
+        let nodes = self
+            .blankets
+            .chunks_exact(self.width)
+            .zip(self.draws.chunks_exact(self.width));
+        for (k, ((blanket, draws), log_sd)) in nodes.zip(log_sds).enumerate() {
+            let values = blanket.iter().zip(&self.share);
+            let centre: f32 = values.clone().map(|(value, share)| value * share).sum();
+            let (mut mean, mut scale) = (0.0, 0.0);
+            for ((value, share), draw) in values.zip(draws) {
+                let gain = (value - centre) * share * others;
+                mean += gain * draw;
+                scale += gain * (draw * draw - 1.0);
             }
-            let centre: f32 = centre.iter().sum();
-            let (mut mean, mut scale) = (ZERO, ZERO);
-            for (c, share) in own.zip(&self.share) {
-                for l in 0..LANES {
-                    let (draw, gain) = (
-                        self.draws[c][l],
-                        (self.blankets[c][l] - centre) * share[l] * others,
-                    );
-                    mean[l] += gain * draw;
-                    scale[l] += gain * (draw * draw - 1.0);
-                }
-            }
-            self.local_gradient[start + k] = mean.iter().sum::<f32>() / log_sd.exp();
-            self.local_gradient[start + log_sds.len() + k] = scale.iter().sum::<f32>() + 1.0;
+            self.local_gradient[start + k] = mean / log_sd.exp();
+            self.local_gradient[start + log_sds.len() + k] = scale + 1.0;
         }
     }
 
@@ -278,18 +212,104 @@ impl Space {
         let mut gradient = vec![0.0; tree.weights().len()];
         let per_node = gradient
             .chunks_exact_mut(3 * hidden + 1)
-            .zip(self.sums.chunks_exact(2 * hidden + 1));
+            .zip(self.sums.chunks_exact((2 * hidden + 1) * WIDEST));
         for ((node, _), (gradient, sums)) in tree.edges().zip(per_node) {
             let network = tree.network(node);
-            let total = |lanes: &Lanes| lanes.iter().sum::<f32>();
+            let total = |entry: usize| sums[entry * WIDEST..][..WIDEST].iter().sum::<f32>();
             for j in 0..hidden {
-                let (on, on_z) = (total(&sums[2 * j]), total(&sums[2 * j + 1]));
+                let (on, on_z) = (total(2 * j), total(2 * j + 1));
                 gradient[j] = network.out[j] * on_z;
                 gradient[hidden + j] = network.out[j] * on;
                 gradient[2 * hidden + j] = network.slope[j] * on_z + network.offset[j] * on;
             }
-            gradient[3 * hidden] = total(&sums[2 * hidden]);
+            gradient[3 * hidden] = total(2 * hidden);
         }
         gradient
     }
+}
+
+/// Adds `log p(child | parent)` and its gradients for all draws of a row; returns its expectation.
+struct Conditional<'a> {
+    network: Network<'a>,
+    z: &'a [f32],
+    v: &'a [f32],
+    share: &'a [f32],
+    pull: &'a mut [f32],
+    slope: &'a mut [f32],
+    slope_above: &'a mut [f32],
+    blanket: &'a mut [f32],
+    blanket_above: &'a mut [f32],
+    /// Where to add the sums of the network's gradient, when it learns.
+    sums: Option<&'a mut [f32]>,
+}
+
+impl WithSimd for Conditional<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> f32 {
+        let Network {
+            slope: slopes,
+            offset: offsets,
+            out: outs,
+            bias,
+        } = self.network;
+        // Widths are multiples of the lanes: the tails are empty.
+        let (z, v) = (S::as_simd_f32s(self.z).0, S::as_simd_f32s(self.v).0);
+        let share = S::as_simd_f32s(self.share).0;
+        let pull = S::as_mut_simd_f32s(self.pull).0;
+        let slope = S::as_mut_simd_f32s(self.slope).0;
+        let slope_above = S::as_mut_simd_f32s(self.slope_above).0;
+        let blanket = S::as_mut_simd_f32s(self.blanket).0;
+        let blanket_above = S::as_mut_simd_f32s(self.blanket_above).0;
+
+        let (zero, half) = (simd.splat_f32s(0.0), simd.splat_f32s(-0.5));
+        let (mut expected, mut all_pull) = (zero, zero);
+        for i in 0..z.len() {
+            let mut mean = simd.splat_f32s(bias);
+            for ((&slope, &offset), &out) in slopes.iter().zip(offsets).zip(outs) {
+                let inner =
+                    simd.mul_add_e_f32s(simd.splat_f32s(slope), z[i], simd.splat_f32s(offset));
+                mean = simd.mul_add_e_f32s(simd.splat_f32s(out), simd.max_f32s(inner, zero), mean);
+            }
+            let off = simd.sub_f32s(v[i], mean);
+            let value = simd.mul_f32s(simd.mul_f32s(half, off), off);
+            let g = simd.mul_f32s(off, share[i]);
+            pull[i] = g;
+            all_pull = simd.add_f32s(all_pull, g);
+            expected = simd.mul_add_e_f32s(value, share[i], expected);
+            blanket[i] = simd.add_f32s(blanket[i], value);
+            blanket_above[i] = simd.add_f32s(blanket_above[i], value);
+            slope[i] = simd.sub_f32s(slope[i], g);
+        }
+
+        let mut sums = self.sums;
+        for (j, ((&slope, &offset), &out)) in slopes.iter().zip(offsets).zip(outs).enumerate() {
+            let through = simd.splat_f32s(out * slope);
+            let (slope, offset) = (simd.splat_f32s(slope), simd.splat_f32s(offset));
+            let (mut sum_on, mut sum_on_z) = (zero, zero);
+            for i in 0..z.len() {
+                let inner = simd.mul_add_e_f32s(slope, z[i], offset);
+                let on = simd.select_f32s(simd.less_than_f32s(zero, inner), pull[i], zero);
+                slope_above[i] = simd.mul_add_e_f32s(on, through, slope_above[i]);
+                sum_on = simd.add_f32s(sum_on, on);
+                sum_on_z = simd.mul_add_e_f32s(on, z[i], sum_on_z);
+            }
+            if let Some(sums) = &mut sums {
+                add(simd, sums, 2 * j, sum_on);
+                add(simd, sums, 2 * j + 1, sum_on_z);
+            }
+        }
+        if let Some(sums) = &mut sums {
+            add(simd, sums, 2 * slopes.len(), all_pull);
+        }
+        simd.reduce_sum_f32s(expected)
+    }
+}
+
+/// Adds lanes to those of an entry; narrow lanes use the first of its places.
+#[inline(always)]
+fn add<S: Simd>(simd: S, sums: &mut [f32], entry: usize, lanes: S::f32s) {
+    let places = S::as_mut_simd_f32s(&mut sums[entry * WIDEST..][..WIDEST]).0;
+    places[0] = simd.add_f32s(places[0], lanes);
 }
