@@ -1,8 +1,16 @@
 //! The command `ramp`: reads the words, runs the work, turns every outcome into a sentence and an exit code.
 
+mod check;
+mod fit;
+mod fit_report;
+mod impute;
+mod infer;
+mod init;
 mod interrupt;
 mod progress;
 mod reproduce;
+mod rows;
+mod words;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -13,9 +21,10 @@ use std::process::ExitCode;
     name = "ramp",
     version,
     arg_required_else_help = true,
-    after_help = "Example:\n  ramp reproduce linear-tree --scale quick\n\
-                  trains on a tree of 7 latents and 8 observations for a few seconds, compares every latent's posterior\n\
-                  with exact inference, and writes results.json and two figures into out/linear-tree."
+    after_help = "Example:\n  ramp init answers.csv          write a model file to start from\n  \
+                  ramp fit answers.toml          train, and see what was learned in out/answers/report.html\n  \
+                  ramp infer out/answers --data answers.csv --out latents.csv\n\
+                  The files are explained in the book, docs/."
 )]
 struct Words {
     #[command(subcommand)]
@@ -24,6 +33,37 @@ struct Words {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Write a model file to start from, out of a table's columns
+    #[command(after_help = "Example:\n  ramp init answers.csv --out model.toml")]
+    Init(init::Init),
+    /// Check a model file and its data, and draw the tree
+    #[command(after_help = "Example:\n  ramp check examples/questionnaire/model.toml")]
+    Check(check::Check),
+    /// Train a model, judge it on held-out rows, write the run and its report
+    #[command(
+        after_help = "Example:\n  ramp fit examples/questionnaire/model.toml --out out/first\n\
+                      Ctrl-C stops after the current step; the same command with --resume goes on from there."
+    )]
+    Fit(fit::Fit),
+    /// Write the posterior of every latent for every row
+    #[command(
+        after_help = "Example:\n  ramp infer out/questionnaire --data examples/questionnaire/answers.csv --out latents.csv --keep person"
+    )]
+    Infer(infer::Passing),
+    /// Fill what is missing
+    #[command(
+        after_help = "Example:\n  ramp impute out/questionnaire --data examples/questionnaire/answers.csv --out filled.csv\n  \
+                      ramp impute out/questionnaire --data examples/questionnaire/answers.csv --out draws.csv --draws 20"
+    )]
+    Impute(impute::Impute),
+    /// Write how much every latent explains of every row, in nats; low values flag parts that do not belong together
+    #[command(
+        after_help = "Example:\n  ramp score out/questionnaire --data examples/questionnaire/answers.csv --out scores.csv --keep person"
+    )]
+    Score(infer::Passing),
+    /// Build the report of a finished fit again
+    #[command(after_help = "Example:\n  ramp report out/questionnaire")]
+    Report(fit_report::Rebuild),
     /// Run an experiment of the paper and measure it against the exact answer
     #[command(
         subcommand,
@@ -45,6 +85,15 @@ struct Failure {
     user: bool,
 }
 
+impl From<ramp::Error> for Failure {
+    fn from(error: ramp::Error) -> Self {
+        Failure {
+            user: error.is_user_mistake(),
+            sentence: error.to_string(),
+        }
+    }
+}
+
 impl From<ramp_lab::error::LabError> for Failure {
     fn from(error: ramp_lab::error::LabError) -> Self {
         Failure {
@@ -56,6 +105,13 @@ impl From<ramp_lab::error::LabError> for Failure {
 
 fn main() -> ExitCode {
     let outcome = match Words::parse().command {
+        Command::Init(words) => words.run(),
+        Command::Check(words) => words.run(),
+        Command::Fit(words) => words.run(),
+        Command::Infer(words) => words.infer(),
+        Command::Impute(words) => words.run(),
+        Command::Score(words) => words.score(),
+        Command::Report(words) => words.run(),
         Command::Reproduce(experiment) => experiment.run(),
     };
     match outcome {

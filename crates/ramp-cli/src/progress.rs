@@ -3,9 +3,10 @@
 use crate::interrupt;
 use indicatif::{ProgressBar, ProgressStyle};
 use ramp::train::Control;
-use ramp_lab::experiments::Watch;
+use ramp_lab::experiments::{Step, Watch};
 
-pub struct Bar(ProgressBar);
+/// The bar, and what it last said of held-out samples.
+pub struct Bar(ProgressBar, String);
 
 impl Bar {
     pub fn new() -> Self {
@@ -15,7 +16,7 @@ impl Bar {
             "{prefix} {bar:32.cyan/blue} {pos}/{len} · {msg} · {per_sec} · {eta} left",
         );
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Bar(bar)
+        Bar(bar, String::new())
     }
 }
 
@@ -33,10 +34,15 @@ impl Watch for Bar {
         }
     }
 
-    fn step(&mut self, iteration: usize, free_energy: f64) -> Control {
-        self.0
-            .set_message(format!("free energy {free_energy:.4} nats"));
-        self.0.set_position(iteration as u64);
+    fn step(&mut self, step: Step) -> Control {
+        if let Some(held_out) = step.held_out {
+            self.1 = format!(", held out {held_out:.4}");
+        }
+        self.0.set_message(format!(
+            "free energy {:.4} nats{}",
+            step.free_energy, self.1
+        ));
+        self.0.set_position(step.iteration as u64);
         if interrupt::wished() {
             Control::Stop
         } else {
@@ -46,6 +52,35 @@ impl Watch for Bar {
 }
 
 impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// A progress bar for a passage through a file: rows, rate and time left.
+pub struct Passing(ProgressBar);
+
+impl Passing {
+    pub fn new() -> Self {
+        interrupt::listen();
+        let bar = ProgressBar::new(1000);
+        let style =
+            ProgressStyle::with_template("{bar:32.cyan/blue} {percent} % · {msg} · {eta} left");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Passing(bar)
+    }
+
+    /// So many rows are done, which is this fraction of the file.
+    pub fn at(&self, rows: u64, fraction: Option<f64>) {
+        let rate = rows as f64 / self.0.elapsed().as_secs_f64().max(1e-3);
+        self.0.set_message(format!("{rows} rows · {rate:.0}/s"));
+        if let Some(fraction) = fraction {
+            self.0.set_position((1000.0 * fraction) as u64);
+        }
+    }
+}
+
+impl Drop for Passing {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

@@ -4,38 +4,126 @@ use crate::{Error, Result};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Writes a file under a temporary name beside it, makes sure it is on the disk, and renames it: a reader sees the old file
-/// or the new one, whatever happens in between. Missing folders are made.
+/// Writes a file whole or not at all: see [`PendingFile`].
 pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<()> {
-    let failed = |action: &'static str| {
-        move |source: std::io::Error| Error::File {
-            action,
-            path: path.to_path_buf(),
-            source,
-        }
-    };
-    let folder = path
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(|source| Error::File {
-        action: "create",
-        path: folder.to_path_buf(),
+    let mut file = PendingFile::create(path)?;
+    file.write_all(contents).map_err(|source| Error::File {
+        action: "write",
+        path: path.to_path_buf(),
         source,
     })?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = folder.join(format!(".{name}.{}.tmp", std::process::id()));
-    let written = File::create(&temporary)
-        .and_then(|mut file| file.write_all(contents).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        // The write has failed already; a leftover that cannot be removed changes nothing about that.
-        let _ = fs::remove_file(&temporary);
+    file.commit()
+}
+
+/// A file that grows under a temporary name beside its place and takes the place in [`commit`](Self::commit): a reader sees
+/// the old file or the new one, whatever happens in between. Dropped before, it leaves nothing behind.
+#[derive(Debug)]
+pub struct PendingFile {
+    file: File,
+    path: PathBuf,
+    temporary: PathBuf,
+    committed: bool,
+}
+
+impl PendingFile {
+    /// Starts a file. Missing folders are made.
+    pub fn create(path: &Path) -> Result<Self> {
+        // Several files of one process may be under way to the same place.
+        static STARTED: AtomicU64 = AtomicU64::new(0);
+        if path.is_dir() {
+            return Err(Error::Invalid(format!(
+                "`{}` is a folder; name a file in it",
+                path.display()
+            )));
+        }
+        let folder = path
+            .parent()
+            .filter(|p| !p.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).map_err(|source| Error::File {
+            action: "create",
+            path: folder.to_path_buf(),
+            source,
+        })?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let temporary = folder.join(format!(
+            ".{name}.{}.{}.tmp",
+            std::process::id(),
+            STARTED.fetch_add(1, Ordering::Relaxed)
+        ));
+        let opened = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&temporary);
+        let file = opened.map_err(|source| Error::File {
+            action: "write",
+            path: path.to_path_buf(),
+            source,
+        })?;
+        Ok(Self {
+            file,
+            path: path.to_path_buf(),
+            temporary,
+            committed: false,
+        })
     }
-    written.map_err(failed("write"))
+
+    /// The place that the file will take.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes sure that the file is on the disk and puts it in its place.
+    pub fn commit(mut self) -> Result<()> {
+        self.file
+            .sync_all()
+            .and_then(|()| fs::rename(&self.temporary, &self.path))
+            .map_err(|source| Error::File {
+                action: "write",
+                path: self.path.clone(),
+                source,
+            })?;
+        self.committed = true;
+        Ok(())
+    }
+}
+
+impl Write for PendingFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// What has been written can be read again before it takes its place.
+impl Read for PendingFile {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        self.file.read(into)
+    }
+}
+
+impl Seek for PendingFile {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+impl Drop for PendingFile {
+    fn drop(&mut self) {
+        if !self.committed {
+            // Nobody is left to tell about a leftover that cannot be removed.
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
 }
 
 /// Writes named arrays with a line of text beside them.

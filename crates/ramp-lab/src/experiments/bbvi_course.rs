@@ -1,7 +1,7 @@
 //! Black-box variational inference within an experiment: learning on training samples, then inference on fresh ones.
 
 use super::fitting::{CURVE_POINTS, Point};
-use super::run::{Interrupted, Piece, Scale, Watch, keep, kept};
+use super::run::{Interrupted, Piece, Scale, Step, Watch, keep, kept};
 use crate::baselines::{Bbvi, BbviSpec, Estimator, GenerativeTree};
 use crate::error::LabError;
 use crate::tree_data::TreeSample;
@@ -197,7 +197,11 @@ impl Session<'_> {
                     "BBVI lost its way: the free energy of step {at} is not a number; use a smaller step size"
                 )));
             }
-            let control = watch.step(at, free_energy);
+            let control = watch.step(Step {
+                iteration: at,
+                free_energy,
+                held_out: None,
+            });
             let stop = control == Control::Stop && at < self.iterations;
             let save = stop || at.is_multiple_of(every) || at == self.iterations;
             note(bbvi, save)?;

@@ -81,7 +81,7 @@ impl Fitting<'_> {
                     }
                     match trouble {
                         Some(_) => Control::Stop,
-                        None => watch.step(record.iteration, record.free_energy),
+                        None => watch.step((*record).into()),
                     }
                 }
                 Event::Checkpoint { .. } => {

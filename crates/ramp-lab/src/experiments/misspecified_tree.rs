@@ -2,7 +2,9 @@
 
 use super::linear_tree::LinearTreeRun;
 use super::misspecified_tree_figures::{mismatch_figure, moves_figure};
-use super::run::{Interrupted, Outcome, Recipe, Scale, Watch, keep, kept, peak_rss_mb, write_json};
+use super::run::{
+    Interrupted, Outcome, Recipe, Scale, Step, Watch, keep, kept, peak_rss_mb, write_json,
+};
 use crate::error::LabError;
 use crate::metrics::pearson;
 use crate::tree_data::{LinearTree, TreeSample};
@@ -220,8 +222,12 @@ impl Board<'_> {
         // A watcher that panicked elsewhere must not take this model with it.
         let mut watch = self.watch.lock().unwrap_or_else(|e| e.into_inner());
         watch.1 += 1;
-        let done = watch.1;
-        if watch.0.step(done, free_energy) == Control::Stop {
+        let step = Step {
+            iteration: watch.1,
+            free_energy,
+            held_out: None,
+        };
+        if watch.0.step(step) == Control::Stop {
             self.stop.store(true, Ordering::Relaxed);
         }
         if self.stop.load(Ordering::Relaxed) {

@@ -14,4 +14,4 @@ mod nonlinear_tree_figures;
 mod run;
 
 pub use bbvi_course::BbviSettings;
-pub use run::{Interrupted, Method, Outcome, PerMethod, Recipe, Scale, Watch, peak_rss_mb};
+pub use run::{Interrupted, Method, Outcome, PerMethod, Recipe, Scale, Step, Watch, peak_rss_mb};

@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use ramp::storage::write_atomically;
-use ramp::train::Control;
+use ramp::train::{Control, Record};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::path::{Path, PathBuf};
 
@@ -30,14 +30,35 @@ pub enum Recipe {
 pub trait Watch: Send {
     /// A piece of work begins at an iteration, of so many.
     fn start(&mut self, what: &str, iteration: usize, iterations: usize);
-    /// A step was taken, this many so far; whether to go on.
-    fn step(&mut self, iteration: usize, free_energy: f64) -> Control;
+    /// A step was taken; whether to go on.
+    fn step(&mut self, step: Step) -> Control;
+}
+
+/// What someone who watches learns of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Steps taken, this one included.
+    pub iteration: usize,
+    /// The free energy before it, in nats.
+    pub free_energy: f64,
+    /// That of held-out samples after it, when it was measured.
+    pub held_out: Option<f64>,
+}
+
+impl From<&Record> for Step {
+    fn from(record: &Record) -> Self {
+        Step {
+            iteration: record.iteration,
+            free_energy: record.free_energy,
+            held_out: record.held_out,
+        }
+    }
 }
 
 /// Nobody watches.
 impl Watch for () {
     fn start(&mut self, _: &str, _: usize, _: usize) {}
-    fn step(&mut self, _: usize, _: f64) -> Control {
+    fn step(&mut self, _: Step) -> Control {
         Control::Continue
     }
 }
@@ -143,7 +164,7 @@ pub(super) mod tests {
 
     impl Watch for StopAfter {
         fn start(&mut self, _: &str, _: usize, _: usize) {}
-        fn step(&mut self, _: usize, _: f64) -> Control {
+        fn step(&mut self, _: Step) -> Control {
             self.0 = self.0.saturating_sub(1);
             if self.0 == 0 {
                 Control::Stop

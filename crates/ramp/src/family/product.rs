@@ -63,6 +63,26 @@ impl Belief {
         &self.parts
     }
 
+    /// What model files call the one setting of a single family; `None` for a product.
+    pub fn size_setting(&self) -> Option<&'static str> {
+        match self.parts() {
+            [one] => Some(with_family!(one, f => f.size()).setting),
+            _ => None,
+        }
+    }
+
+    /// In how many directions a belief can spread: its coordinates, less those that the others determine.
+    pub fn freedom(&self) -> usize {
+        self.parts()
+            .iter()
+            .map(|part| match part {
+                AnyFamily::Categorical(_) => 1,
+                AnyFamily::Dirichlet(f) => f.levels - 1,
+                other => with_family!(other, f => f.size()).value,
+            })
+            .sum()
+    }
+
     /// How many natural parameters.
     pub fn dim(&self) -> usize {
         self.parts

@@ -1,7 +1,6 @@
 //! What can be wrong with a tree, as sentences that name the nodes and the fix.
 
-/// Lists longer than this are cut: the first names are enough to find the place.
-const LISTED: usize = 12;
+use crate::names::{joined, list};
 
 /// Why something is not a tree that messages can pass on.
 ///
@@ -215,33 +214,12 @@ pub enum GraphError {
     },
 }
 
-/// `a`, `b`, `c`, cut where it would not help any more.
-pub(super) fn list(names: &[String]) -> String {
-    joined(names, ", ")
-}
-
 fn ring(names: &[String]) -> String {
     let way = joined(names, " – ");
     match names.first() {
         Some(first) => format!("{way} – `{first}`"),
         None => way,
     }
-}
-
-fn joined(names: &[String], between: &str) -> String {
-    let mut text = String::new();
-    for (position, name) in names.iter().take(LISTED).enumerate() {
-        if position > 0 {
-            text.push_str(between);
-        }
-        text.push('`');
-        text.push_str(name);
-        text.push('`');
-    }
-    if names.len() > LISTED {
-        text.push_str(&format!("{between}… {} more", names.len() - LISTED));
-    }
-    text
 }
 
 fn line_prefix(line: usize) -> String {

@@ -1,7 +1,7 @@
 //! Finding a variable or message by its name, with a suggestion when the name is misspelt.
 
-use super::error::list;
 use super::{FactorTree, GraphError, MessageId, VariableId};
+use crate::names::hint;
 
 impl FactorTree {
     /// The variable of this name; the error suggests the nearest name.
@@ -52,62 +52,4 @@ pub(super) fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clo
         name: name.to_owned(),
         hint: hint(name, names),
     }
-}
-
-/// As many names may be equally near before the list of all names says more.
-const SUGGESTED: usize = 3;
-
-/// The nearest name if one is near enough to be a slip of the keyboard, else what there is to choose from.
-fn hint<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
-    let length = name.chars().count();
-    let mut least = (length / 3).max(1);
-    let mut nearest: Vec<String> = Vec::new();
-    for candidate in names.clone() {
-        if candidate.chars().count().abs_diff(length) > least {
-            continue;
-        }
-        let distance = edit_distance(name, candidate);
-        if distance < least {
-            least = distance;
-            nearest.clear();
-        }
-        if distance == least {
-            nearest.push(format!("`{candidate}`"));
-        }
-    }
-    if (1..=SUGGESTED).contains(&nearest.len()) {
-        format!("did you mean {}?", nearest.join(" or "))
-    } else {
-        format!(
-            "there are {}",
-            list(&names.map(str::to_owned).collect::<Vec<_>>())
-        )
-    }
-}
-
-/// How many characters must be put in, taken out, changed or swapped with their neighbour to turn `a` into `b`;
-/// a change of case counts nothing.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let lower = |text: &str| {
-        text.chars()
-            .flat_map(char::to_lowercase)
-            .collect::<Vec<_>>()
-    };
-    let (a, b) = (lower(a), lower(b));
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = Vec::with_capacity(b.len() + 1);
-        row.push(i);
-        for j in 1..=b.len() {
-            let changed = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = changed.min(above[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before[j - 2] + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[b.len()]
 }

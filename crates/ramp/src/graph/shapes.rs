@@ -72,6 +72,35 @@ impl FactorTree {
     /// # Ok::<(), ramp::graph::GraphError>(())
     /// ```
     pub fn chain(length: usize) -> Result<Self, GraphError> {
+        Self::chain_with(length, |step| vec![format!("x{step}")])
+    }
+
+    /// A hidden chain of `length` steps with several observations at each: latents `z1`, `z2`, …, each with `heart@1`,
+    /// `sleep@1` and so on. [`Tying::Role`](super::Tying::Role) gives each name before the `@` its network.
+    ///
+    /// ```
+    /// use ramp::graph::{FactorTree, Tying};
+    ///
+    /// let tree = FactorTree::sequence(30, &["heart", "sleep"])?;
+    /// assert_eq!(
+    ///     Tying::Role.assign(&tree).keys,
+    ///     ["backward", "observation.heart", "observation.sleep", "forward"]
+    /// );
+    /// # Ok::<(), ramp::graph::GraphError>(())
+    /// ```
+    pub fn sequence<S: AsRef<str>>(length: usize, observed: &[S]) -> Result<Self, GraphError> {
+        Self::chain_with(length, |step| {
+            observed
+                .iter()
+                .map(|name| format!("{}@{step}", name.as_ref()))
+                .collect()
+        })
+    }
+
+    fn chain_with(
+        length: usize,
+        observed: impl Fn(usize) -> Vec<String>,
+    ) -> Result<Self, GraphError> {
         let shape = || format!("a chain of length {length}");
         if length < 2 {
             return Err(GraphError::TooSmall {
@@ -79,21 +108,42 @@ impl FactorTree {
                 least: "two steps are the least",
             });
         }
-        if length > MAX_VARIABLES / 2 {
+        let each = observed(1).len();
+        if length.saturating_mul(each + 1) > MAX_VARIABLES {
             return Err(GraphError::TooLarge { shape: shape() });
         }
         let mut draft = Draft::new();
         for step in 1..=length {
             draft.variable(format!("z{step}"), Kind::Latent);
         }
-        for step in 1..=length {
-            let observation = draft.variable(format!("x{step}"), Kind::Observed);
-            draft.factor(&[step - 1, observation]);
+        for name in (1..=length).flat_map(&observed) {
+            draft.variable(name, Kind::Observed);
+        }
+        for leaf in 0..length * each {
+            draft.factor(&[leaf / each, length + leaf]);
         }
         for step in 1..length {
             draft.factor(&[step - 1, step]);
         }
         draft.finish()
+    }
+
+    /// Whether the latents are joined one to the next, in order, by factors of two variables.
+    pub fn is_chain(&self) -> bool {
+        let mut rank = vec![0; self.variable_count()];
+        for (position, latent) in self.latents().iter().enumerate() {
+            rank[latent.index()] = position;
+        }
+        // Each factor with several latents joins just two, consecutive ones; the tree's being connected does the rest.
+        self.factors().all(|factor| {
+            let members = self.variables_of(factor);
+            match *members {
+                [a, b] if self.is_latent(a) && self.is_latent(b) => {
+                    rank[a.index()].abs_diff(rank[b.index()]) == 1
+                }
+                _ => members.iter().filter(|&&m| self.is_latent(m)).count() < 2,
+            }
+        })
     }
 
     /// One latent `z` with `count` observations `x1`, `x2`, …

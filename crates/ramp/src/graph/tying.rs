@@ -31,7 +31,8 @@ pub enum Tying {
     /// Messages share by what they do: `observation`; along a chain `forward` and `backward`; on other trees `inward`,
     /// towards the first latent, and `outward`.
     ///
-    /// A tree counts as a chain if its latents are joined one to the next, in order and by factors of two variables.
+    /// What counts as a chain says [`FactorTree::is_chain`]. Observations named `heart@1`, `heart@2`, … share
+    /// `observation.heart`.
     Role,
 }
 
@@ -57,7 +58,7 @@ impl Tying {
             };
         }
         let rooted = Rooted::new(tree);
-        let directions = if is_chain(tree) {
+        let directions = if tree.is_chain() {
             ["backward", "forward"]
         } else {
             ["inward", "outward"]
@@ -85,29 +86,6 @@ impl Tying {
         }
         shared.in_order_of_use()
     }
-}
-
-/// Whether each factor with several latents joins just two, consecutive ones; the tree's being connected does the rest.
-fn is_chain(tree: &FactorTree) -> bool {
-    let mut rank = vec![0; tree.variable_count()];
-    for (position, latent) in tree.latents().iter().enumerate() {
-        rank[latent.index()] = position;
-    }
-    tree.factors().all(|factor| {
-        let members = tree.variables_of(factor);
-        match *members {
-            [a, b] if tree.is_latent(a) && tree.is_latent(b) => {
-                rank[a.index()].abs_diff(rank[b.index()]) == 1
-            }
-            _ => {
-                members
-                    .iter()
-                    .filter(|&&member| tree.is_latent(member))
-                    .count()
-                    < 2
-            }
-        }
-    })
 }
 
 /// Keys while they are being handed out factor by factor.
@@ -146,8 +124,11 @@ impl Shared {
                 true => &up,
                 false => &down,
             };
-            let key = match members.len() {
-                2 => direction.clone(),
+            let observed = members.iter().find(|&&member| !tree.is_latent(member));
+            let series = observed.and_then(|&member| tree.name(member).split_once('@'));
+            let key = match (members.len(), series) {
+                (2, Some((series, _))) => format!("{direction}.{series}"),
+                (2, None) => direction.clone(),
                 _ => format!("{direction}.{}", pattern_without(&kinds, position)),
             };
             let next = self.numbers.len();

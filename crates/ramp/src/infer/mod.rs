@@ -1,4 +1,13 @@
-//! What a trained model believes: the posterior of every latent for every sample, and its filtered version on chains.
+//! What a trained model believes: the posterior of every latent for every sample, and its filtered version on chains; scores
+//! of samples, and what their missing observations may be.
+
+mod impute;
+mod reference;
+#[cfg(test)]
+mod tests;
+
+pub use impute::{Conditionals, Imputer};
+pub use reference::{Reference, Scores};
 
 use crate::data::Dataset;
 use crate::family::{Belief, Description};
@@ -159,7 +168,7 @@ impl Model {
             let samples: Vec<u32> = (first..(first + rows).min(bound.rows()))
                 .map(|n| n as u32)
                 .collect();
-            let batch = self.batch(&bound, &samples);
+            let batch = self.batch(&bound, &samples, None);
             let mut latents = vec![];
             self.beliefs_of(&batch, &mut space, keep, |k, eta| {
                 latents.push(LatentPosterior {

@@ -219,6 +219,7 @@ impl ModelBuilder {
             let observes = plan.sources[first]
                 .iter()
                 .all(|s| matches!(s, Source::Observation { .. }));
+            let brought = own.contains_key(key);
             let network = match (own.remove(key), spec.networks.get(key)) {
                 (Some(network), _) => network,
                 (None, Some(special)) => special.build(inputs, outputs)?,
@@ -237,6 +238,7 @@ impl ModelBuilder {
             networks.push(NetworkSlot {
                 key: key.clone(),
                 network,
+                own: brought,
                 span: start..end,
             });
         }

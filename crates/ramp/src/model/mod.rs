@@ -2,12 +2,14 @@
 //! objective with its gradient.
 
 mod builder;
+mod mirror;
 mod pass;
 mod plan;
 mod planes;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod unroll;
 
 pub use builder::ModelBuilder;
 pub use spec::ModelSpec;
@@ -36,6 +38,8 @@ pub(crate) struct NetworkSlot {
     /// What it is called: a message, a depth or a role (see [`Tying`](crate::graph::Tying)).
     pub key: String,
     pub network: Box<dyn Network>,
+    /// Whether a user brought it.
+    pub own: bool,
     /// Where its parameters lie in the model's.
     pub span: Range<usize>,
 }
@@ -56,6 +60,8 @@ pub struct Model {
 /// A data set whose observations have been matched to a model's.
 pub(crate) struct Bound<'a> {
     observations: Vec<&'a Observation>,
+    /// Steps of every sample where they differ; only for chains.
+    lengths: Option<&'a [u32]>,
     rows: usize,
 }
 
@@ -63,6 +69,30 @@ impl Bound<'_> {
     /// How many samples.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+}
+
+/// Observations to leave out of a batch though they are there: for each observation a bit per row.
+pub(crate) struct Hidden {
+    words: usize,
+    bits: Vec<u64>,
+}
+
+impl Hidden {
+    /// Asks once for each row of each observation.
+    pub fn new(observations: usize, rows: usize, mut choose: impl FnMut() -> bool) -> Self {
+        let words = rows.div_ceil(64);
+        let mut bits = vec![0u64; observations * words];
+        for observation in bits.chunks_exact_mut(words) {
+            for r in 0..rows {
+                observation[r / 64] |= u64::from(choose()) << (r % 64);
+            }
+        }
+        Hidden { words, bits }
+    }
+
+    fn of(&self, observation: usize) -> &[u64] {
+        &self.bits[observation * self.words..][..self.words]
     }
 }
 
@@ -128,6 +158,11 @@ impl Model {
         &self.nodes[latent].prior
     }
 
+    /// How many networks.
+    pub fn network_count(&self) -> usize {
+        self.networks.len()
+    }
+
     /// All parameters of all networks.
     pub fn parameters(&self) -> &[f32] {
         &self.parameters
@@ -171,16 +206,39 @@ impl Model {
                 Ok(found)
             })
             .collect::<Result<Vec<_>>>()?;
+        if let Some(lengths) = data.lengths() {
+            if !self.tree.is_chain() {
+                return Err(Error::Invalid(
+                    "the data has sequences of unequal lengths, but the tree is not a chain".into(),
+                ));
+            }
+            let steps = self.nodes.len();
+            if let Some(n) = lengths.iter().position(|&l| l as usize > steps) {
+                return Err(Error::Invalid(format!(
+                    "sequence {n} has {} steps but the chain has {steps}; unroll the model to more steps",
+                    lengths[n]
+                )));
+            }
+        }
         Ok(Bound {
             observations,
+            lengths: data.lengths(),
             rows: data.rows(),
         })
     }
 
-    /// Which messages each of some samples has: those with an observation behind them.
-    pub(crate) fn batch<'a>(&self, bound: &'a Bound<'a>, samples: &'a [u32]) -> Batch<'a> {
+    /// Which messages each of some samples has: those with an observation behind them, up to the sample's last step.
+    pub(crate) fn batch<'a>(
+        &self,
+        bound: &'a Bound<'a>,
+        samples: &'a [u32],
+        hidden: Option<&Hidden>,
+    ) -> Batch<'a> {
         let count = self.plan.target.len();
-        if bound.observations.iter().all(|o| o.is_complete()) {
+        if hidden.is_none()
+            && bound.lengths.is_none()
+            && bound.observations.iter().all(|o| o.is_complete())
+        {
             return Batch {
                 bound,
                 samples,
@@ -201,6 +259,11 @@ impl Model {
                             for (r, &n) in samples.iter().enumerate() {
                                 own[r / 64] |=
                                     u64::from(observation.is_present(n as usize)) << (r % 64);
+                            }
+                            if let Some(hidden) = hidden {
+                                own.iter_mut()
+                                    .zip(hidden.of(*index))
+                                    .for_each(|(own, hidden)| *own &= !hidden);
                             }
                         }
                         Source::Belief {
@@ -236,6 +299,15 @@ impl Model {
                             {
                                 own[w] |= twice[w] | (once[w] & !b);
                             }
+                        }
+                    }
+                }
+                if let Some(lengths) = bound.lengths {
+                    // Nothing is said about what comes after a sequence's end.
+                    let step = self.plan.target[m as usize];
+                    for (r, &n) in samples.iter().enumerate() {
+                        if lengths[n as usize] as usize <= step {
+                            own[r / 64] &= !(1 << (r % 64));
                         }
                     }
                 }
@@ -323,6 +395,16 @@ impl Model {
                     }
                 }
             });
+    }
+
+    /// All messages of a batch, and who has them.
+    pub(crate) fn messages_of(
+        &self,
+        batch: &Batch<'_>,
+        space: &mut Workspace,
+    ) -> (Messages, Presence) {
+        self.forward(batch, space, false);
+        (space.messages.clone(), batch.presence.clone())
     }
 
     /// The free energy of a batch and, where asked for, its gradient with respect to all parameters.

@@ -38,10 +38,11 @@ fn check(name: &str, mut model: Model, data: &Dataset, drawn: Option<&[u32]>) {
     let mixture = Mixture {
         drawn,
         population: Some(2 * data.rows()),
+        ..Mixture::default()
     };
     let mut space = Workspace::default();
     let mut gradient = vec![0.0; model.parameters().len()];
-    let batch = model.batch(&bound, &samples);
+    let batch = model.batch(&bound, &samples, None);
     model
         .evaluate(&batch, mixture, Some(&mut gradient), &mut space)
         .unwrap();
@@ -68,7 +69,7 @@ fn check(name: &str, mut model: Model, data: &Dataset, drawn: Option<&[u32]>) {
             for ((p, x), d) in model.parameters_mut().iter_mut().zip(&home).zip(&direction) {
                 *p = x + sign * h * d;
             }
-            let batch = model.batch(&bound, &samples);
+            let batch = model.batch(&bound, &samples, None);
             model
                 .evaluate(&batch, mixture, None, &mut space)
                 .unwrap()
@@ -209,7 +210,7 @@ fn recomputed_tapes_give_the_same_gradient_as_kept_ones() {
     let model = Model::builder(tree).seed(2).build(&data).unwrap();
     let bound = model.bind(&data).unwrap();
     let samples: Vec<u32> = (0..3000).collect();
-    let batch = model.batch(&bound, &samples);
+    let batch = model.batch(&bound, &samples, None);
     let mut space = Workspace::default();
     model.forward(&batch, &mut space, true);
     let kept = space.messages.message(3).to_vec();
@@ -308,4 +309,127 @@ fn a_stored_spec_builds_the_same_model() {
         again.posterior(&data).unwrap(),
     );
     assert_eq!(a.latents()[2].natural(7), b.latents()[2].natural(7));
+}
+
+#[test]
+fn sequences_of_unequal_length_are_as_good_as_chains_of_their_own_length() {
+    let (long, short, rows) = (7, 4, 40);
+    let tree = FactorTree::sequence(long, &["a", "b"]).unwrap();
+    let data = noise(&tree, 1, rows, 0.2, 11);
+    let model = Model::builder(tree)
+        .families("gaussian(2)")
+        .unwrap()
+        .tying(Tying::Role)
+        .seed(4)
+        .build(&data)
+        .unwrap();
+    let cut = model.unrolled(short).unwrap();
+    // What lies beyond a sequence's end must have no part in anything, so it is left in the data.
+    let whole = data.clone().with_lengths(vec![short as u32; rows]).unwrap();
+    let (a, b) = (
+        model.posterior(&whole).unwrap(),
+        cut.posterior(&data).unwrap(),
+    );
+    for t in 0..short {
+        for row in 0..rows {
+            assert_eq!(a.latents()[t].natural(row), b.latents()[t].natural(row));
+        }
+    }
+    let reference = crate::infer::Reference::new(&model, &whole, rows).unwrap();
+    let scores = reference.scores(&model, &whole).unwrap();
+    let same = crate::infer::Reference::new(&cut, &data, rows).unwrap();
+    let expected = same.scores(&cut, &data).unwrap();
+    for t in 0..long {
+        for (row, &f) in scores.latent(t).iter().enumerate() {
+            let expected = if t < short {
+                expected.latent(t)[row]
+            } else {
+                0.0
+            };
+            assert!((f - expected).abs() < 1e-6, "step {t}: {f} or {expected}");
+        }
+    }
+    let says = |lengths| {
+        model
+            .posterior(&data.clone().with_lengths(lengths).unwrap())
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(says(vec![9; rows]).contains("sequence 0 has 9 steps but the chain has 7"));
+}
+
+#[test]
+fn what_is_hidden_is_as_good_as_missing() {
+    let tree = FactorTree::balanced(3, 2).unwrap();
+    let data = noise(&tree, 1, 50, 0.0, 5);
+    let model = Model::builder(tree.clone()).build(&data).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let pattern: Vec<bool> = (0..4 * 50).map(|_| rng.random_bool(0.4)).collect();
+    let mut next = pattern.iter().copied();
+    let hidden = Hidden::new(4, 50, || next.next().unwrap());
+    let mut missing = Dataset::new();
+    for (i, &x) in tree.observations().iter().enumerate() {
+        let mut values = vec![0.0; 50];
+        let whole = data.observation(tree.name(x)).unwrap();
+        for (row, value) in values.iter_mut().enumerate() {
+            whole.write(row, std::slice::from_mut(value), 1);
+            if pattern[i * 50 + row] {
+                *value = f32::NAN;
+            }
+        }
+        missing = missing.observe(tree.name(x), 1, values).unwrap();
+    }
+    let samples: Vec<u32> = (0..50).collect();
+    let value = |data: &Dataset, hidden| {
+        let bound = model.bind(data).unwrap();
+        let batch = model.batch(&bound, &samples, hidden);
+        model
+            .evaluate(&batch, Mixture::default(), None, &mut Workspace::default())
+            .unwrap()
+    };
+    assert_eq!(value(&data, Some(&hidden)), value(&missing, None));
+}
+
+#[test]
+fn a_mirrored_latent_differs_in_sign_alone() {
+    let tree = FactorTree::balanced(3, 2).unwrap();
+    let factors = vec![
+        vec!["a", "b", "x1"],
+        vec!["a", "x2"],
+        vec!["b", "x3"],
+        vec!["b", "x4"],
+    ];
+    let crowded = FactorTree::from_factors(&factors, None).unwrap();
+    for (tree, view) in [
+        (tree.clone(), View::Moments),
+        (tree, View::Natural),
+        (crowded, View::Moments),
+    ] {
+        let data = noise(&tree, 1, 30, 0.3, 6);
+        let mut model = Model::builder(tree)
+            .view(view)
+            .seed(2)
+            .build(&data)
+            .unwrap();
+        let before = model.posterior(&data).unwrap();
+        assert!(model.mirror(1));
+        let after = model.posterior(&data).unwrap();
+        for (k, (a, b)) in before.latents().iter().zip(after.latents()).enumerate() {
+            let sign = if k == 1 { -1.0 } else { 1.0 };
+            for row in 0..30 {
+                let (a, b) = (a.describe(row), b.describe(row));
+                assert!(
+                    (a.mean[0] - sign * b.mean[0]).abs() < 1e-5 && (a.sd[0] - b.sd[0]).abs() < 1e-5,
+                    "latent {k}"
+                );
+            }
+        }
+    }
+    let tree = FactorTree::chain(3).unwrap();
+    let data = noise(&tree, 1, 5, 0.0, 6);
+    let mut model = Model::builder(tree)
+        .tying(Tying::Role)
+        .build(&data)
+        .unwrap();
+    assert!(!model.mirror(0), "a tied network serves other latents too");
 }

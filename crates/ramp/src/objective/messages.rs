@@ -29,6 +29,22 @@ impl<E: Element> Messages<E> {
         }
     }
 
+    /// The samples of one followed by those of another with the same messages.
+    pub fn concat(a: &Self, b: &Self) -> Self {
+        let dims = a.starts.windows(2).map(|w| (w[1] - w[0]) / a.stride.max(1));
+        let mut both = Self::zeros(a.rows + b.rows, dims.clone());
+        let stride = both.stride;
+        for (m, dim) in dims.enumerate() {
+            let to = both.message_mut(m);
+            for d in 0..dim {
+                let plane = &mut to[d * stride..];
+                plane[..a.rows].copy_from_slice(a.plane(m, d));
+                plane[a.rows..a.rows + b.rows].copy_from_slice(b.plane(m, d));
+            }
+        }
+        both
+    }
+
     /// How many samples.
     pub fn rows(&self) -> usize {
         self.rows
@@ -100,5 +116,29 @@ impl Presence {
     /// The samples that have a message, ascending; `None` stands for all.
     pub fn rows(&self, message: usize) -> Option<&[u32]> {
         self.rows[message].as_deref()
+    }
+
+    /// Puts another list of samples in the place of a message's.
+    pub fn replace(&mut self, message: usize, rows: Option<Vec<u32>>) -> Option<Vec<u32>> {
+        std::mem::replace(&mut self.rows[message], rows)
+    }
+
+    /// What `own` samples have, followed by what `more` others have.
+    pub fn concat(&self, own: usize, other: &Presence, more: usize, messages: usize) -> Presence {
+        let list = |rows: Option<&[u32]>, count: usize| -> Vec<u32> {
+            rows.map_or_else(|| (0..count as u32).collect(), <[u32]>::to_vec)
+        };
+        Presence::new(
+            (0..messages)
+                .map(|m| match (self.rows(m), other.rows(m)) {
+                    (None, None) => None,
+                    (a, b) => {
+                        let mut rows = list(a, own);
+                        rows.extend(list(b, more).iter().map(|n| n + own as u32));
+                        Some(rows)
+                    }
+                })
+                .collect(),
+        )
     }
 }

@@ -38,6 +38,9 @@ pub struct Mixture<'a> {
     /// The size of the population that the batch was drawn from; the batch itself by default. It sets the weight of a
     /// sample's own term.
     pub population: Option<usize>,
+    /// How many rows, from the first on, are to be scored when no gradient is asked for; all of them by default. The
+    /// others only make up the mixture, and what is said of their own free energies has no meaning.
+    pub scored: Option<usize>,
 }
 
 /// The value of the objective, taken apart.
@@ -105,11 +108,7 @@ pub fn free_energy<E: Element>(
         let tasks: Vec<(usize, usize)> = factors
             .iter()
             .enumerate()
-            .flat_map(|(i, f)| {
-                (0..f.rows.len())
-                    .step_by(CHUNK)
-                    .map(move |start| (i, start))
-            })
+            .flat_map(|(i, f)| (0..f.scored).step_by(CHUNK).map(move |start| (i, start)))
             .collect();
         let chunks: Vec<Sums<E>> = tasks
             .par_iter()
@@ -121,7 +120,7 @@ pub fn free_energy<E: Element>(
         // In order of messages and chunks, whoever computed them.
         for (&(i, start), chunk) in tasks.iter().zip(&chunks) {
             let (factor, k) = (&factors[i], group[i].0);
-            let span = &factor.rows[start..(start + CHUNK).min(factor.rows.len())];
+            let span = &factor.rows[start..(start + CHUNK).min(factor.scored)];
             for (at, &n) in span.iter().enumerate() {
                 let own_phi: f64 = factor.own_phi[start + at].into();
                 let log_sum: f64 = chunk.log_sum[at].into();
@@ -344,6 +343,8 @@ impl<E: Element> Kernel<E> for Posterior<'_, E> {
 struct Factor<E> {
     /// The rows of the batch that have this message.
     rows: Vec<u32>,
+    /// How many of them are to be scored.
+    scored: usize,
     /// The rows, in order of the batch, that make the mixture.
     drawn: Vec<u32>,
     columns: Columns<E>,
@@ -379,8 +380,15 @@ impl<E: Element> Factor<E> {
         };
         let plane = |d: usize| messages.plane(message, d);
         let columns = Columns::gather(&node.belief, &node.prior, &drawn, plane);
-        // Present rows share the population in proportion.
-        let share = rows.len() as f64 / all as f64;
+        // Present rows share the population in proportion. When some rows are only the mixture, it is their share: the score
+        // of a row must not depend on the rows beside it.
+        let share = match (mixture.scored, mixture.drawn) {
+            (Some(_), Some(mixture)) => drawn.len() as f64 / mixture.len().max(1) as f64,
+            _ => rows.len() as f64 / all as f64,
+        };
+        let scored = mixture.scored.map_or(rows.len(), |scored| {
+            rows.partition_point(|&n| (n as usize) < scored)
+        });
         let population = mixture
             .population
             .map_or(rows.len() as f64, |p| p as f64 * share);
@@ -426,6 +434,7 @@ impl<E: Element> Factor<E> {
         }
         Factor {
             rows,
+            scored,
             drawn,
             columns,
             stride,
@@ -439,7 +448,7 @@ impl<E: Element> Factor<E> {
     }
 
     fn pairwise(&self, belief: &Belief, start: usize, value_only: bool) -> Sums<E> {
-        let len = CHUNK.min(self.rows.len() - start);
+        let len = CHUNK.min(self.scored - start);
         let rows = Rows {
             stride: self.stride,
             sum: &self.sum[start..],

@@ -93,6 +93,7 @@ impl Case {
         Mixture {
             drawn: self.drawn.as_deref(),
             population: self.population,
+            scored: None,
         }
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Optimizer {
     /// Adam with its usual constants; `decay` above zero makes it AdamW.
     Adam {
-        /// Decoupled weight decay per unit of learning rate.
+        /// Decoupled decay of weights, per unit of learning rate; biases do not decay.
         #[serde(default)]
         decay: f64,
     },
@@ -47,12 +47,13 @@ impl Memory {
 }
 
 impl Optimizer {
-    /// Moves the parameters **up** the gradient; `step` counts from one.
+    /// Moves the parameters **up** the gradient; `step` counts from one, and `weights` is one where decay applies.
     pub(super) fn step(
         &self,
         step: usize,
         rate: f64,
         gradient: &[f32],
+        weights: &[f32],
         parameters: &mut [f32],
         memory: &mut Memory,
     ) {
@@ -63,11 +64,12 @@ impl Optimizer {
                 let power = i32::try_from(step).unwrap_or(i32::MAX);
                 let rate_now = (rate / (1.0 - BETA1.powi(power))) as f32;
                 let root = (1.0 / (1.0 - BETA2.powi(power))).sqrt() as f32;
-                let (b1, b2, keep) = (BETA1 as f32, BETA2 as f32, (1.0 - rate * decay) as f32);
-                for ((p, &g), (m, v)) in each {
+                let (b1, b2, lost) = (BETA1 as f32, BETA2 as f32, (rate * decay) as f32);
+                for (((p, &g), (m, v)), &weight) in each.zip(weights) {
                     *m = b1 * *m + (1.0 - b1) * g;
                     *v = b2 * *v + (1.0 - b2) * g * g;
-                    *p = *p * keep + rate_now * *m / (v.sqrt() * root + EPSILON as f32);
+                    *p = *p * (1.0 - lost * weight)
+                        + rate_now * *m / (v.sqrt() * root + EPSILON as f32);
                 }
             }
             Optimizer::Sgd { momentum } => {

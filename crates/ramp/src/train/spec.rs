@@ -48,6 +48,9 @@ pub struct TrainSpec {
     pub mixture: Option<usize>,
     /// The population that sets the weight of a sample's own term; the number of training samples by default.
     pub population: Option<usize>,
+    /// The chance with which each observation of each sample is left out of a step, as if it were missing. Every sample
+    /// then shows many faces: networks overfit less, and learn to do without what may be missing later.
+    pub hide: f64,
     /// The fraction of samples held out from training.
     pub holdout: f64,
     /// Iterations between evaluations on held-out samples.
@@ -71,6 +74,7 @@ impl Default for TrainSpec {
             clip: None,
             mixture: None,
             population: None,
+            hide: 0.0,
             holdout: 0.0,
             evaluate_every: 10,
             patience: None,
@@ -110,6 +114,12 @@ impl TrainSpec {
                 self.holdout
             ));
         }
+        if !(0.0..0.95).contains(&self.hide) {
+            return say(format!(
+                "hide must be a chance from 0 up to 0.95, not {}",
+                self.hide
+            ));
+        }
         if self.evaluate_every == 0 {
             return say("evaluate_every must be at least 1, not 0".into());
         }
@@ -138,6 +148,12 @@ impl TrainSpec {
                 _ => Ok(()),
             },
         }
+    }
+
+    /// Which of so many samples are learned from and which are held out, both ascending.
+    pub fn split(&self, rows: usize) -> Result<(Vec<u32>, Vec<u32>)> {
+        let split = super::trainer::Split::new(self, rows)?;
+        Ok((split.train, split.held_out))
     }
 
     /// The learning rate of a step, counted from zero.

@@ -417,7 +417,9 @@ fn adam_takes_the_textbook_steps() {
     let (mut p, mut memory) = (vec![1.0f32, -1.0], super::optimizer::Memory::new(2));
     let (mut q, mut m, mut v) = ([1.0f64, -1.0], [0.0f64; 2], [0.0f64; 2]);
     for (t, g) in gradients.iter().enumerate() {
-        Optimizer::Adam { decay: 0.1 }.step(t + 1, 0.01, g, &mut p, &mut memory);
+        // The first is a weight, the second a bias.
+        let weights = [1.0, 0.0];
+        Optimizer::Adam { decay: 0.1 }.step(t + 1, 0.01, g, &weights, &mut p, &mut memory);
         for i in 0..2 {
             let g = f64::from(g[i]);
             m[i] = 0.9 * m[i] + 0.1 * g;
@@ -426,7 +428,8 @@ fn adam_takes_the_textbook_steps() {
                 m[i] / (1.0 - 0.9f64.powi(t as i32 + 1)),
                 v[i] / (1.0 - 0.999f64.powi(t as i32 + 1)),
             );
-            q[i] = q[i] * (1.0 - 0.01 * 0.1) + 0.01 * mh / (vh.sqrt() + 1e-8);
+            q[i] =
+                q[i] * (1.0 - 0.01 * 0.1 * f64::from(weights[i])) + 0.01 * mh / (vh.sqrt() + 1e-8);
         }
     }
     assert!(

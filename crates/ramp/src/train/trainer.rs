@@ -5,11 +5,11 @@ use super::observer::{Control, Event, Observer};
 use super::optimizer::Memory;
 use super::spec::TrainSpec;
 use crate::data::Dataset;
-use crate::model::{Bound, Model, Workspace};
+use crate::model::{Bound, Hidden, Model, Workspace};
 use crate::objective::{FreeEnergy, Mixture};
 use crate::{Error, Result};
-use rand::SeedableRng;
 use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -137,6 +137,7 @@ impl<'a> Trainer<'a> {
             step: Workspace::default(),
             held_out: Workspace::default(),
             gradient: vec![0.0; model.parameters().len()],
+            weights: weights_of(model),
         };
         let mut saved = state.progress.iteration;
         while stop == Stop::Finished && state.progress.iteration < self.spec.iterations {
@@ -243,14 +244,16 @@ impl<'a> Trainer<'a> {
         let iteration = state.progress.iteration;
         let samples = split.batch(&self.spec, iteration);
         let drawn = split.drawn(&self.spec, iteration, samples.len());
+        let hidden = split.hidden(&self.spec, iteration, samples.len(), model);
         let population = self.spec.population.unwrap_or(split.train.len());
         let mixture = Mixture {
             drawn: drawn.as_deref(),
             population: Some(population),
+            ..Mixture::default()
         };
         let mut value = Ok(FreeEnergy::default());
         enter(&mut || {
-            let batch = model.batch(bound, &samples);
+            let batch = model.batch(bound, &samples, hidden.as_ref());
             value = model.evaluate(&batch, mixture, Some(&mut work.gradient), &mut work.step);
         });
         let value = value.map_err(|e| at(e, iteration + 1))?;
@@ -271,6 +274,7 @@ impl<'a> Trainer<'a> {
             iteration + 1,
             rate,
             &work.gradient,
+            &work.weights,
             model.parameters_mut(),
             &mut state.memory,
         );
@@ -302,10 +306,11 @@ impl<'a> Trainer<'a> {
         ) {
             let mut value = Ok(FreeEnergy::default());
             enter(&mut || {
-                let batch = model.batch(bound, samples);
+                let batch = model.batch(bound, samples, None);
                 let mixture = Mixture {
                     drawn: None,
                     population: Some(population),
+                    ..Mixture::default()
                 };
                 value = model.evaluate(&batch, mixture, None, &mut work.held_out);
             });
@@ -322,6 +327,19 @@ struct Work {
     step: Workspace,
     held_out: Workspace,
     gradient: Vec<f32>,
+    weights: Vec<f32>,
+}
+
+/// One for every weight, zero for every bias and scale: a bias has no size that decay should pull to zero. A precision, for
+/// one, lives in the last layer's.
+fn weights_of(model: &Model) -> Vec<f32> {
+    let mut weights = vec![0.0; model.parameters().len()];
+    for (_, shape, span) in model.named_parameters() {
+        if shape.len() > 1 {
+            weights[span].fill(1.0);
+        }
+    }
+    weights
 }
 
 fn tell<'a>(observers: &mut [Box<dyn Observer + 'a>], event: &Event<'_>) -> Control {
@@ -346,15 +364,16 @@ fn at(error: Error, iteration: usize) -> Error {
 
 /// Who trains and who is held out, and who is in which batch: functions of the seed and the iteration alone, so that a
 /// resumed run needs no other memory.
-struct Split {
+pub(super) struct Split {
     rows: usize,
-    train: Vec<u32>,
-    held_out: Vec<u32>,
+    pub train: Vec<u32>,
+    pub held_out: Vec<u32>,
 }
 
 /// Streams of random numbers that must not meet.
 const HOLDOUT_STREAM: u64 = 1 << 62;
 const MIXTURE_STREAM: u64 = 1 << 61;
+const HIDE_STREAM: u64 = 1 << 60;
 
 fn rng(seed: u64, stream: u64) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -363,7 +382,7 @@ fn rng(seed: u64, stream: u64) -> ChaCha8Rng {
 }
 
 impl Split {
-    fn new(spec: &TrainSpec, rows: usize) -> Result<Self> {
+    pub fn new(spec: &TrainSpec, rows: usize) -> Result<Self> {
         let mut train: Vec<u32> = (0..rows as u32).collect();
         let count = (rows as f64 * spec.holdout).round() as usize;
         if rows == 0 || (spec.holdout > 0.0 && (count == 0 || count == rows)) {
@@ -402,6 +421,19 @@ impl Split {
         order.shuffle(&mut rng(spec.seed, (iteration / per_epoch) as u64));
         let start = iteration % per_epoch * size;
         order[start..start + size].to_vec()
+    }
+
+    /// The observations that a step leaves out.
+    fn hidden(
+        &self,
+        spec: &TrainSpec,
+        iteration: usize,
+        batch: usize,
+        model: &Model,
+    ) -> Option<Hidden> {
+        let mut rng = rng(spec.seed, HIDE_STREAM + iteration as u64);
+        let observations = model.tree().observations().len();
+        (spec.hide > 0.0).then(|| Hidden::new(observations, batch, || rng.random_bool(spec.hide)))
     }
 
     /// The rows of a step's batch that make up its mixture.

@@ -1,0 +1,85 @@
+//! `ramp check`: everything that can be wrong with a model file and its data, before any training; the tree and its partitions.
+
+use crate::words::{self, Table};
+use crate::{Ending, Failure};
+use clap::Args;
+use ramp::graph::FactorTree;
+use ramp::project::{ModelFile, Project};
+use std::path::PathBuf;
+
+/// Latents whose partitions are listed.
+const LISTED: usize = 40;
+
+#[derive(Args)]
+pub struct Check {
+    /// The model file
+    model: PathBuf,
+    /// Data, in place of the model file's
+    #[arg(long)]
+    data: Option<PathBuf>,
+}
+
+impl Check {
+    pub fn run(self) -> Result<Ending, Failure> {
+        let mut file = ModelFile::read(&self.model)?;
+        if let Some(data) = self.data {
+            file.data.file = Some(data);
+        }
+        if file.data.file.is_some() {
+            let project = Project::prepare(file)?;
+            print!("{}", words::describe(&project));
+            println!(
+                "\n{} parameters in {} networks; {} iterations in batches of {}, learning rate {}, seed {}",
+                project.model.parameters().len(),
+                project.model.network_count(),
+                project.train.iterations,
+                project.train.batch.unwrap_or(project.training.len()),
+                project.train.learning_rate,
+                project.train.seed
+            );
+            if project.file.chain().is_none() {
+                print!("{}", partitions(project.model.tree()));
+            }
+        } else {
+            if file.chain().is_none() {
+                let tree = file.build_tree(2)?;
+                print!("{}{}", tree.draw(), partitions(&tree));
+            }
+            println!("no data is named, so only the model file was checked");
+        }
+        println!("\nall is well: ramp fit {}", self.model.display());
+        Ok(Ending::Done)
+    }
+}
+
+/// How every latent divides the observations, and which latents these cannot tell apart.
+fn partitions(tree: &FactorTree) -> String {
+    let mut table = Table::new(&["latent", "divides the observations into"]);
+    for &latent in tree.latents().iter().take(LISTED) {
+        let groups: Vec<String> = tree
+            .partition(latent)
+            .iter()
+            .map(|group| {
+                let names: Vec<&str> = group.iter().map(|&v| tree.name(v)).collect();
+                format!("{{{}}}", words::shortened(&names.join(" "), 40))
+            })
+            .collect();
+        table.row(vec![
+            tree.name(latent).to_string(),
+            words::shortened(&groups.join(" "), 160),
+        ]);
+    }
+    let mut text = format!("\n{}", table.text());
+    if tree.latents().len() > LISTED {
+        text += &format!("… and {} more\n", tree.latents().len() - LISTED);
+    }
+    let pairs = tree.weak_pairs().take(LISTED);
+    for (i, pair) in pairs.enumerate() {
+        if i == 0 {
+            text += "\nAssumption 1, which makes latents identifiable, does not hold for every pair; such trees train well all the \
+                     same:\n";
+        }
+        text += &format!("  {}\n", pair.sentence(tree));
+    }
+    text
+}

@@ -1,0 +1,270 @@
+//! `ramp fit`: train on a user's data, say what was learned, leave a run folder with a report.
+
+use crate::fit_report;
+use crate::progress::Bar;
+use crate::words::{self, Table};
+use crate::{Ending, Failure};
+use clap::Args;
+use ramp::project::{Findings, ModelFile, Project, Run};
+use ramp::storage::write_atomically;
+use ramp::train::{Control, Event, Fit as Trained, Stop, Trainer};
+use ramp_lab::experiments::Watch;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+#[derive(Args)]
+pub struct Fit {
+    /// The model file; `ramp init DATA.csv` writes one to start from
+    model: PathBuf,
+    /// Data, in place of the model file's
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Run folder [default: out/ and the model's name]
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Go on with a run that was stopped
+    #[arg(long, conflicts_with = "overwrite")]
+    resume: bool,
+    /// Start anew where a run is already
+    #[arg(long)]
+    overwrite: bool,
+    /// Steps, in place of the model file's
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    iterations: Option<u32>,
+    /// Seed, in place of the model file's
+    #[arg(long)]
+    seed: Option<u32>,
+    /// Threads [default: all]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+impl Fit {
+    pub fn run(self) -> Result<Ending, Failure> {
+        let begun = Instant::now();
+        let mut file = ModelFile::read(&self.model)?;
+        if let Some(data) = &self.data {
+            file.data.file = Some(data.clone());
+        }
+        if let Some(iterations) = self.iterations {
+            file.train
+                .insert("iterations".into(), i64::from(iterations).into());
+        }
+        if let Some(seed) = self.seed {
+            file.train.insert("seed".into(), i64::from(seed).into());
+        }
+        let name = name_of(&self.model);
+        let out = self
+            .out
+            .clone()
+            .unwrap_or_else(|| Path::new("out").join(&name));
+        self.check_folder(&out)?;
+        let mut project = Project::prepare(file)?;
+        print!("{}", words::describe(&project));
+        // Nothing of an older run is touched before the new one has passed every check.
+        if self.overwrite {
+            clear(&out)?;
+        }
+        let trained = self.train(&mut project, &out)?;
+        write_metrics(&out, &trained)?;
+        if trained.stop == Stop::Interrupted {
+            eprintln!(
+                "stopped after iteration {} of {}; go on with: ramp fit {} --out {} --resume",
+                trained.records.len(),
+                project.train.iterations,
+                self.model.display(),
+                out.display()
+            );
+            return Ok(Ending::Interrupted);
+        }
+        project.orient()?;
+        Run::save(&project, &out)?;
+        let findings = Findings::of(&project)?;
+        let facts = vec![
+            (
+                "software".into(),
+                format!("ramp {}", env!("CARGO_PKG_VERSION")),
+            ),
+            (
+                "command".into(),
+                format!("ramp fit {}", self.model.display()),
+            ),
+            ("seed".into(), project.train.seed.to_string()),
+            ("iterations".into(), project.train.iterations.to_string()),
+            (
+                "weights kept".into(),
+                match trained.held_out {
+                    Some(_) => format!(
+                        "those of iteration {}, the best on held-out samples",
+                        trained.iteration
+                    ),
+                    None => "the last".into(),
+                },
+            ),
+            (
+                "this session".into(),
+                format!("{:.1} s", begun.elapsed().as_secs_f64()),
+            ),
+        ];
+        let report = fit_report::build(&name, &project, &trained, &findings, facts)?;
+        fit_report::write(&out, &report)?;
+        print!("\n{}", table(&findings));
+        for warning in findings.latents.iter().flat_map(|l| &l.warnings) {
+            println!("warning: {warning}");
+        }
+        println!(
+            "\n{} iterations, {:.1} s; the run is in {}\nreport: {}",
+            trained.records.len(),
+            begun.elapsed().as_secs_f64(),
+            out.display(),
+            out.join("report.html").display()
+        );
+        Ok(Ending::Done)
+    }
+
+    fn check_folder(&self, out: &Path) -> Result<(), Failure> {
+        let user = |sentence: String| {
+            Err(Failure {
+                sentence,
+                user: true,
+            })
+        };
+        let there = out
+            .join("checkpoint")
+            .join("checkpoint.safetensors")
+            .exists()
+            || out.join("weights.safetensors").exists();
+        if there && !self.resume && !self.overwrite {
+            return user(format!(
+                "`{}` holds a run already: --resume goes on with it, --overwrite starts anew, --out takes another folder",
+                out.display()
+            ));
+        }
+        if self.resume && !there {
+            return user(format!(
+                "there is no run in `{}` to go on with",
+                out.display()
+            ));
+        }
+        if out.exists() && !out.is_dir() {
+            return user(format!(
+                "`{}` is a file; name a folder with --out",
+                out.display()
+            ));
+        }
+        // Better now than after an hour of training.
+        words::check_writable(out)
+    }
+
+    fn train(&self, project: &mut Project, out: &Path) -> Result<Trained, Failure> {
+        let mut bar = Bar::new();
+        let every = (project.train.iterations / 20).clamp(10, 500);
+        let mut trainer = Trainer::new(project.train.clone())?
+            .checkpoints(out.join("checkpoint"), every)
+            .observer(|event: &Event<'_>| match event {
+                Event::Start {
+                    iteration,
+                    iterations,
+                    ..
+                } => {
+                    bar.start("training", *iteration, *iterations);
+                    Control::Continue
+                }
+                Event::Step { record, .. } => bar.step((*record).into()),
+                _ => Control::Continue,
+            });
+        if let Some(threads) = self.threads {
+            trainer = trainer.threads(usize::from(threads));
+        }
+        Ok(trainer.fit(&mut project.model, &project.data)?)
+    }
+}
+
+/// What a run is called: the model file's name, or its folder's where that says more.
+fn name_of(model: &Path) -> String {
+    let stem = model
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let folder = model
+        .canonicalize()
+        .ok()
+        .and_then(|p| Some(p.parent()?.file_name()?.to_string_lossy().into_owned()));
+    match folder {
+        Some(folder) if stem == "model" => folder,
+        _ => stem,
+    }
+}
+
+/// Takes away what an older run would make a new one stumble over.
+fn clear(out: &Path) -> Result<(), Failure> {
+    for file in [
+        "weights.safetensors",
+        "checkpoint/checkpoint.safetensors",
+        "reference.csv",
+        "reference.npz",
+    ] {
+        let path = out.join(file);
+        match std::fs::remove_file(&path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(ramp::Error::File {
+                    action: "remove",
+                    path,
+                    source: e,
+                }
+                .into());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn write_metrics(out: &Path, trained: &Trained) -> Result<(), Failure> {
+    let mut text = String::new();
+    for record in &trained.records {
+        text += &serde_json::to_string(record).map_err(|e| Failure {
+            sentence: format!("a metric cannot be written: {e}"),
+            user: false,
+        })?;
+        text.push('\n');
+    }
+    Ok(write_atomically(
+        &out.join("metrics.jsonl"),
+        text.as_bytes(),
+    )?)
+}
+
+/// The findings as a person reads them.
+fn table(findings: &Findings) -> String {
+    let held_out = findings.latents.iter().any(|l| l.held_out.is_some());
+    let mut table = Table::new(&[
+        "latent",
+        "family",
+        "training",
+        if held_out { "held-out" } else { "" },
+        "spread",
+        "what each neighbour brings, in nats",
+    ])
+    .right(&[2, 3, 4]);
+    for latent in &findings.latents {
+        let brings: Vec<String> = latent
+            .brings
+            .iter()
+            .map(|(from, nats)| format!("{from} {nats:.2}"))
+            .collect();
+        table.row(vec![
+            latent.name.clone(),
+            latent.family.clone(),
+            format!("{:.3}", latent.train),
+            latent.held_out.map_or(String::new(), |f| format!("{f:.3}")),
+            format!("{:.2}", latent.spread),
+            words::shortened(&brings.join(", "), 100),
+        ]);
+    }
+    format!(
+        "free energy of each latent, in nats a sample: how much it explains of what hangs on it\n{}",
+        table.text()
+    )
+}

@@ -1,0 +1,446 @@
+//! From a finished fit to the page that shows it; `ramp report` builds it again.
+
+use crate::{Ending, Failure, words};
+use clap::Args;
+use ramp::family::Belief;
+use ramp::project::source::{Content, SampleReader, Samples};
+use ramp::project::{
+    Encoding, Findings, ModelFile, Project, Run, posterior_columns, posterior_values,
+};
+use ramp::storage::write_atomically;
+use ramp::train::{Fit as Trained, Record, Stop};
+use ramp_cli::report::{
+    Brings, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, Prior, Report, Sequence,
+    StepCurve, TrainingPoint, Values, Variable, page,
+};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// Rows whose posteriors the page shows.
+const SHOWN_ROWS: usize = 2000;
+/// Columns that the page offers for colours.
+const SHOWN_COLUMNS: usize = 100;
+/// Points on the training curve.
+const CURVE_POINTS: usize = 600;
+/// Patterns of missing columns.
+const PATTERNS: usize = 16;
+
+#[derive(Args)]
+pub struct Rebuild {
+    /// Run folder of a finished fit
+    run: PathBuf,
+    /// The data that it was fitted to, where it has moved
+    #[arg(long)]
+    data: Option<PathBuf>,
+}
+
+impl Rebuild {
+    pub fn run(self) -> Result<Ending, Failure> {
+        let run = Run::open(&self.run)?;
+        let mut file = ModelFile::read(&self.run.join("model.toml"))?;
+        if let Some(data) = self.data {
+            file.data.file = Some(data);
+        }
+        let mut project = Project::prepare(file)?;
+        if project.model.spec() != run.model.spec() {
+            return Err(Failure {
+                sentence: format!(
+                    "the data is not what `{}` was fitted to; name that with --data",
+                    self.run.display()
+                ),
+                user: true,
+            });
+        }
+        project
+            .model
+            .parameters_mut()
+            .copy_from_slice(run.model.parameters());
+        let trained = Trained {
+            stop: Stop::Finished,
+            iteration: project.train.iterations,
+            held_out: None,
+            records: read_metrics(&self.run.join("metrics.jsonl"))?,
+        };
+        let findings = Findings::of(&project)?;
+        let facts = vec![
+            (
+                "software".into(),
+                format!("ramp {}", env!("CARGO_PKG_VERSION")),
+            ),
+            (
+                "command".into(),
+                format!("ramp report {}", self.run.display()),
+            ),
+            ("seed".into(), project.train.seed.to_string()),
+        ];
+        let name = self
+            .run
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let report = build(&name, &project, &trained, &findings, facts)?;
+        words::check_writable(&self.run)?;
+        write(&self.run, &report)?;
+        println!("report: {}", self.run.join("report.html").display());
+        Ok(Ending::Done)
+    }
+}
+
+fn read_metrics(path: &Path) -> Result<Vec<Record>, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|source| ramp::Error::File {
+        action: "read",
+        path: path.to_path_buf(),
+        source,
+    })?;
+    text.lines()
+        .enumerate()
+        .map(|(i, line)| {
+            serde_json::from_str(line).map_err(|e| Failure {
+                sentence: format!("`{}` is damaged in line {}: {e}", path.display(), i + 1),
+                user: true,
+            })
+        })
+        .collect()
+}
+
+/// Writes the page.
+pub fn write(out: &Path, report: &Report) -> Result<(), Failure> {
+    Ok(write_atomically(
+        &out.join("report.html"),
+        page(report).as_bytes(),
+    )?)
+}
+
+/// Gathers what the page shows.
+pub fn build(
+    name: &str,
+    project: &Project,
+    trained: &Trained,
+    findings: &Findings,
+    facts: Vec<(String, String)>,
+) -> Result<Report, Failure> {
+    let chosen = chosen(project);
+    let samples = with_all_columns(project, &chosen)?;
+    let items = items(&samples);
+    let model = &project.model;
+    let posterior = model.posterior(&project.data.select(&chosen))?;
+    let chain = project.file.chain();
+
+    let tree = model.tree();
+    let (variables, factors, root) = match chain {
+        None => (
+            tree.variables()
+                .map(|v| Variable {
+                    name: tree.name(v).into(),
+                    latent: tree.is_latent(v),
+                })
+                .collect(),
+            tree.factors()
+                .map(|f| tree.variables_of(f).iter().map(|v| v.index()).collect())
+                .collect(),
+            Some(tree.root().index()),
+        ),
+        Some(chain) => {
+            let mut variables = vec![Variable {
+                name: "z".into(),
+                latent: true,
+            }];
+            variables.extend(chain.observe.iter().map(|name| Variable {
+                name: name.clone(),
+                latent: false,
+            }));
+            let factors = (1..variables.len()).map(|i| vec![0, i]).collect();
+            (variables, factors, Some(0))
+        }
+    };
+
+    let mut latents = vec![];
+    for (k, found) in findings.latents.iter().enumerate() {
+        let belief = &model.spec().families[k];
+        let columns = posterior_columns(belief);
+        let values: Vec<Vec<f64>> = match chain {
+            None => posterior_values(&columns, &posterior.latents()[k], chosen.len()),
+            // One posterior per step; the shown rows go through the sequences one after the other.
+            Some(_) => {
+                let steps: Vec<Vec<Vec<f64>>> = posterior
+                    .latents()
+                    .iter()
+                    .map(|l| posterior_values(&columns, l, chosen.len()))
+                    .collect();
+                (0..columns.len())
+                    .map(|c| items.iter().map(|i| steps[i.step][c][i.sample]).collect())
+                    .collect()
+            }
+        };
+        latents.push(Latent {
+            variable: match chain {
+                None => tree.latents()[k].index(),
+                Some(_) => 0,
+            },
+            family: found.family.clone(),
+            free_energy: FreeEnergy {
+                train: found.train,
+                held_out: found.held_out,
+            },
+            brings: found
+                .brings
+                .iter()
+                .map(|(from, nats)| Brings {
+                    from: from.clone(),
+                    nats: *nats,
+                })
+                .collect(),
+            spread: found.spread,
+            warnings: found.warnings.clone(),
+            coordinates: coordinates(&found.name, belief, model.prior(k), &values),
+        });
+    }
+
+    Ok(Report {
+        title: name.into(),
+        data: project
+            .file
+            .data
+            .file
+            .as_deref()
+            .and_then(Path::file_name)
+            .map_or(String::new(), |f| f.to_string_lossy().into_owned()),
+        rows: project.samples.len(),
+        held_out_rows: project.held_out.len(),
+        variables,
+        factors,
+        root,
+        latents,
+        training: training(&trained.records),
+        columns: columns(project, &samples, &items),
+        sampled_rows: items.len(),
+        missing_patterns: patterns(project),
+        settings: project.file.resolved(&project.train)?,
+        facts,
+        sequence: chain.map(|chain| Sequence {
+            id: chain.sequence.clone().unwrap_or_else(|| "sample".into()),
+            time: chain.time.clone().unwrap_or_else(|| "step".into()),
+            steps: project.samples.steps(),
+            links: vec![(0, 0)],
+            of: items.iter().map(|i| i.sample as u32).collect(),
+            step: items.iter().map(|i| i.step as u32 + 1).collect(),
+            curves: vec![StepCurve {
+                variable: 0,
+                train: findings.steps.iter().map(|s| s.0).collect(),
+                held_out: findings.steps.iter().map(|s| s.1).collect(),
+            }],
+        }),
+    })
+}
+
+/// The samples that are shown: evenly spread, and few where each has many steps.
+fn chosen(project: &Project) -> Vec<u32> {
+    let count = project.samples.len();
+    let most = match &project.samples.sequences {
+        None => SHOWN_ROWS,
+        Some(sequences) => {
+            let steps: usize = sequences.iter().map(|s| s.items.len()).sum();
+            (SHOWN_ROWS * count / steps.max(1)).max(5)
+        }
+    };
+    (0..count as u32)
+        .step_by(count.div_ceil(most).max(1))
+        .collect()
+}
+
+/// The shown samples with all columns of their file, so that they can be coloured by what the model has not seen.
+fn with_all_columns(project: &Project, chosen: &[u32]) -> Result<Samples, Failure> {
+    let own = || project.samples.select(chosen);
+    let Some(path) = &project.file.data.file else {
+        return Ok(own()?);
+    };
+    let mut reader = SampleReader::open(path, project.file.chain(), None)?;
+    match reader.columns() {
+        Some(columns) if columns.len() <= 4 * SHOWN_COLUMNS => Ok(reader.rest()?.select(chosen)?),
+        _ => Ok(own()?),
+    }
+}
+
+/// A shown row: a sample, or one step of a sequence.
+struct Item {
+    sample: usize,
+    step: usize,
+    row: usize,
+}
+
+fn items(samples: &Samples) -> Vec<Item> {
+    match &samples.sequences {
+        None => (0..samples.len())
+            .map(|n| Item {
+                sample: n,
+                step: 0,
+                row: n,
+            })
+            .collect(),
+        Some(sequences) => sequences
+            .iter()
+            .enumerate()
+            .flat_map(|(n, s)| {
+                s.items.iter().zip(&s.steps).map(move |(&row, &step)| Item {
+                    sample: n,
+                    step: step as usize,
+                    row: row as usize,
+                })
+            })
+            .collect(),
+    }
+}
+
+fn coordinates(name: &str, belief: &Belief, prior: &[f64], values: &[Vec<f64>]) -> Vec<Coordinate> {
+    let columns = posterior_columns(belief);
+    let before = belief.describe(prior);
+    let gaussian = belief.parts().iter().all(|p| p.name().contains("gaussian"));
+    let single = columns.iter().filter(|c| !c.sd).count() == 1;
+    let short = |x: &f64| *x as f32;
+    columns
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| !c.sd)
+        .map(|(at, column)| {
+            let i = column.coordinate;
+            let spread = columns
+                .iter()
+                .position(|c| c.sd && c.coordinate == i)
+                .map(|at| values[at].iter().map(short).collect());
+            let tau = std::f32::consts::PI;
+            Coordinate {
+                label: match (single, column.probability) {
+                    (true, _) => name.into(),
+                    (_, true) => format!("{name}.{}", column.suffix),
+                    (_, false) => format!("{name}.{}", i + 1),
+                },
+                circular: column.circular,
+                range: match (column.circular, column.probability) {
+                    (true, _) => Some((-tau, tau)),
+                    (_, true) => Some((0.0, 1.0)),
+                    _ => None,
+                },
+                prior: match (gaussian, column.circular) {
+                    (true, _) => Some(Prior::Normal {
+                        mean: before.mean[i] as f32,
+                        sd: before.sd[i] as f32,
+                    }),
+                    (_, true) => Some(Prior::Uniform {
+                        low: -tau,
+                        high: tau,
+                    }),
+                    _ => None,
+                },
+                mean: values[at].iter().map(short).collect(),
+                sd: spread.unwrap_or_else(|| {
+                    values[at]
+                        .iter()
+                        .map(|p| (p * (1.0 - p)).max(0.0).sqrt() as f32)
+                        .collect()
+                }),
+            }
+        })
+        .collect()
+}
+
+/// The course of training: means over a few iterations each, so that a long one stays readable.
+fn training(records: &[Record]) -> Vec<TrainingPoint> {
+    let each = records.len().div_ceil(CURVE_POINTS).max(1);
+    records
+        .chunks(each)
+        .map(|part| TrainingPoint {
+            iteration: part[part.len() - 1].iteration,
+            free_energy: part.iter().map(|r| r.free_energy).sum::<f64>() / part.len() as f64,
+            held_out: part.iter().rev().find_map(|r| r.held_out),
+        })
+        .collect()
+}
+
+fn columns(project: &Project, samples: &Samples, items: &[Item]) -> Vec<DataColumn> {
+    let Content::Table(table) = &samples.content else {
+        return vec![];
+    };
+    let used = project.encoder.columns();
+    let whole = project.samples.table();
+    let mut columns: Vec<_> = table.columns().iter().collect();
+    // Those of the model first, the others after.
+    columns.sort_by_key(|c| !used.contains(&c.name));
+    columns
+        .into_iter()
+        .take(SHOWN_COLUMNS)
+        .map(|column| {
+            let of = whole
+                .and_then(|t| t.column(&column.name).ok())
+                .unwrap_or(column);
+            let rows = of.cells.len().max(1);
+            let missing =
+                (0..of.cells.len()).filter(|&r| of.is_missing(r)).count() as f64 / rows as f64;
+            let categorical = project.encoder.observations.iter().any(|o| {
+                o.columns.contains(&column.name)
+                    && matches!(o.encoding, Encoding::Categorical { .. })
+            });
+            let numbers = if categorical {
+                None
+            } else {
+                column.numbers().ok()
+            };
+            let values = match numbers {
+                Some(numbers) => Values::Numbers(
+                    items
+                        .iter()
+                        .map(|i| Some(numbers[i.row] as f32).filter(|x| x.is_finite()))
+                        .collect(),
+                ),
+                None => {
+                    let texts = column.texts();
+                    let mut place: HashMap<&str, u32> = HashMap::new();
+                    let mut levels = vec![];
+                    let codes = items
+                        .iter()
+                        .map(|i| {
+                            texts[i.row].as_deref().map(|text| {
+                                *place.entry(text).or_insert_with(|| {
+                                    levels.push(text.to_string());
+                                    levels.len() as u32 - 1
+                                })
+                            })
+                        })
+                        .collect();
+                    Values::Levels { levels, codes }
+                }
+            };
+            DataColumn {
+                name: column.name.clone(),
+                missing,
+                values,
+            }
+        })
+        .collect()
+}
+
+/// The most frequent sets of columns missing together, over the columns that the page shows.
+fn patterns(project: &Project) -> Vec<MissingPattern> {
+    let Some(table) = project.samples.table() else {
+        return vec![];
+    };
+    let used = project.encoder.columns();
+    let columns: Vec<_> = used
+        .iter()
+        .take(SHOWN_COLUMNS)
+        .filter_map(|name| table.column(name).ok())
+        .collect();
+    let mut counts: HashMap<Vec<bool>, usize> = HashMap::new();
+    for row in 0..table.rows() {
+        *counts
+            .entry(columns.iter().map(|c| c.is_missing(row)).collect())
+            .or_default() += 1;
+    }
+    let mut patterns: Vec<MissingPattern> = counts
+        .into_iter()
+        .map(|(missing, rows)| MissingPattern { missing, rows })
+        .collect();
+    patterns.sort_by(|a, b| b.rows.cmp(&a.rows).then(a.missing.cmp(&b.missing)));
+    patterns.truncate(PATTERNS);
+    patterns
+}

@@ -1,0 +1,364 @@
+//! `ramp impute`: fill what is missing, and only that, from how the rest of a row reweights the training rows.
+
+use crate::rows::{self, Part};
+use crate::{Ending, Failure};
+use clap::Args;
+use ramp::data::table::{Cells, Column, Table};
+use ramp::infer::Imputer;
+use ramp::project::source::Samples;
+use ramp::project::{Encoding, Run};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub struct Impute {
+    /// Run folder of a finished fit
+    run: PathBuf,
+    /// Rows with gaps: .csv, .tsv, .parquet, .arrow
+    #[arg(long)]
+    data: PathBuf,
+    /// Where to write; the ending says the format
+    #[arg(long)]
+    out: PathBuf,
+    /// Draw so many filled copies of every row, told apart by a column `draw`, in place of one best guess
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    draws: Option<u16>,
+    /// Seed of the draws
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+/// A gap: which observation of which sample, and the row of the table.
+struct Gap {
+    observation: usize,
+    sample: usize,
+    row: usize,
+}
+
+/// What training rows may fill a column with.
+struct Candidates {
+    numbers: Vec<f64>,
+    texts: Vec<Option<String>>,
+}
+
+/// Everything that stays the same from part to part.
+struct Filler<'a> {
+    run: &'a Run,
+    imputer: Imputer,
+    samples: &'a Samples,
+    steps: usize,
+}
+
+impl Impute {
+    pub fn run(self) -> Result<Ending, Failure> {
+        let run = Run::open(&self.run)?;
+        let samples = run.reference_samples()?;
+        if samples.table().is_none() {
+            return Err(Failure {
+                sentence: "only tables can be imputed; this run was fitted to arrays".into(),
+                user: true,
+            });
+        }
+        let mut filler: Option<Filler<'_>> = None;
+        let passage = rows::pass(&run, &self.data, &self.out, true, |part| {
+            let steps = part.model.tree().latents().len();
+            if filler.as_ref().is_none_or(|f| f.steps != steps) {
+                let (data, reference) = run.reference(part.model, &samples)?;
+                filler = Some(Filler {
+                    run: &run,
+                    imputer: Imputer::new(part.model, &reference, &data)?,
+                    samples: &samples,
+                    steps,
+                });
+            }
+            match &filler {
+                Some(filler) => filler.fill(part, self.draws, self.seed),
+                None => Err(Failure {
+                    sentence: "nothing to fill from".into(),
+                    user: false,
+                }),
+            }
+        })?;
+        Ok(rows::say(passage, &self.out))
+    }
+}
+
+impl Filler<'_> {
+    fn fill(&self, part: &Part<'_>, draws: Option<u16>, seed: u64) -> Result<Table, Failure> {
+        let Some(table) = part.samples.table() else {
+            return Err(Failure {
+                sentence: "only tables can be imputed, not arrays".into(),
+                user: true,
+            });
+        };
+        let mut filled: Vec<Vec<Column>> =
+            vec![table.columns().to_vec(); usize::from(draws.unwrap_or(1))];
+        let conditionals = self.imputer.conditionals(part.model, part.data)?;
+        for (o, encoded) in self.run.encoder.observations.iter().enumerate() {
+            let columns: Vec<usize> = encoded
+                .columns
+                .iter()
+                .filter_map(|name| table.columns().iter().position(|c| c.name == *name))
+                .collect();
+            let gaps = self.gaps(part, table, o, &columns);
+            if gaps.is_empty() {
+                continue;
+            }
+            let candidates = self.candidates(o, &encoded.columns)?;
+            // Weights in parallel, some gaps at a time; then cells in order.
+            for gaps in gaps.chunks(512) {
+                let weights: Vec<Vec<f64>> = gaps
+                    .par_iter()
+                    .map(|gap| conditionals.weights(gap.observation, gap.sample))
+                    .collect();
+                for (gap, weights) in gaps.iter().zip(&weights) {
+                    if weights.is_empty() {
+                        continue;
+                    }
+                    let chosen = self.imputer.candidates(gap.observation);
+                    for (d, filled) in filled.iter_mut().enumerate() {
+                        let drawn = draws.map(|_| {
+                            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                            rng.set_stream((table.first_row() + gap.row) as u64);
+                            rng.set_word_pos((d * self.steps.max(1) + o) as u128 * 64);
+                            draw(weights, &mut rng)
+                        });
+                        for (&at, values) in columns.iter().zip(&candidates) {
+                            let item = |i: usize| self.item(chosen[i], gap, part);
+                            if table.columns()[at].is_missing(gap.row) {
+                                put(
+                                    &mut filled[at],
+                                    gap.row,
+                                    values,
+                                    weights,
+                                    drawn,
+                                    &item,
+                                    &encoded.encoding,
+                                );
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let Some(draws) = draws else {
+            return Ok(Table::new(filled.swap_remove(0))?.starting_at(table.first_row()));
+        };
+        interleave(&filled, usize::from(draws), table.rows())
+    }
+
+    /// Every gap of one observation in these samples.
+    fn gaps(&self, part: &Part<'_>, table: &Table, o: usize, columns: &[usize]) -> Vec<Gap> {
+        let lacks = |row: usize| columns.iter().any(|&c| table.columns()[c].is_missing(row));
+        let series = self.run.encoder.observations.len();
+        match &part.samples.sequences {
+            None => (0..table.rows())
+                .filter(|&row| lacks(row))
+                .map(|row| Gap {
+                    observation: o,
+                    sample: row,
+                    row,
+                })
+                .collect(),
+            Some(sequences) => sequences
+                .iter()
+                .enumerate()
+                .flat_map(|(n, s)| {
+                    s.items
+                        .iter()
+                        .zip(&s.steps)
+                        .map(move |(&row, &t)| (n, row, t))
+                })
+                .filter(|&(_, row, _)| lacks(row as usize))
+                .map(|(sample, row, t)| Gap {
+                    observation: t as usize * series + o,
+                    sample,
+                    row: row as usize,
+                })
+                .collect(),
+        }
+    }
+
+    /// The values of the reference's rows, column by column.
+    fn candidates(&self, o: usize, columns: &[String]) -> Result<Vec<Candidates>, Failure> {
+        let Some(table) = self.samples.table() else {
+            return Ok(vec![]);
+        };
+        let categorical = matches!(
+            self.run.encoder.observations[o].encoding,
+            Encoding::Categorical { .. }
+        );
+        columns
+            .iter()
+            .map(|name| {
+                let column = table.column(name)?;
+                Ok(Candidates {
+                    numbers: if categorical {
+                        vec![]
+                    } else {
+                        column.numbers()?
+                    },
+                    texts: column.texts(),
+                })
+            })
+            .collect()
+    }
+
+    /// The row of the reference's table that a candidate stands for.
+    fn item(&self, candidate: u32, gap: &Gap, part: &Part<'_>) -> usize {
+        match (&self.samples.sequences, &part.samples.sequences) {
+            (Some(sequences), Some(_)) => {
+                let step = (gap.observation / self.run.encoder.observations.len()) as u32;
+                let sequence = &sequences[candidate as usize];
+                let at = sequence.steps.binary_search(&step).unwrap_or(0);
+                sequence.items[at] as usize
+            }
+            _ => candidate as usize,
+        }
+    }
+}
+
+/// An index with the chance that its weight says.
+fn draw(weights: &[f64], rng: &mut ChaCha8Rng) -> usize {
+    let mut left: f64 = rng.random();
+    for (i, w) in weights.iter().enumerate() {
+        left -= w;
+        if left < 0.0 {
+            return i;
+        }
+    }
+    weights.len() - 1
+}
+
+/// Fills one cell: by a draw, or by the mean of numbers and the likeliest of levels.
+fn put(
+    column: &mut Column,
+    row: usize,
+    candidates: &Candidates,
+    weights: &[f64],
+    drawn: Option<usize>,
+    item: &dyn Fn(usize) -> usize,
+    encoding: &Encoding,
+) {
+    if let Encoding::Categorical { levels } = encoding {
+        let level = match drawn {
+            Some(i) => candidates.texts[item(i)].clone(),
+            None => {
+                let mut chance = vec![0.0; levels.len()];
+                for (i, w) in weights.iter().enumerate() {
+                    let text = candidates.texts[item(i)].as_deref();
+                    if let Some(at) = levels.iter().position(|l| Some(&l[..]) == text) {
+                        chance[at] += w;
+                    }
+                }
+                let best = (0..levels.len()).max_by(|&a, &b| chance[a].total_cmp(&chance[b]));
+                best.map(|b| levels[b].clone())
+            }
+        };
+        match &mut column.cells {
+            Cells::Texts(cells) => cells[row] = level,
+            Cells::Integers(cells) => cells[row] = level.and_then(|l| l.parse().ok()),
+            Cells::Numbers(cells) => {
+                cells[row] = level.and_then(|l| l.parse().ok()).unwrap_or(f64::NAN)
+            }
+            Cells::Unread { .. } => {}
+        }
+        return;
+    }
+    let value = match drawn {
+        Some(i) => candidates.numbers[item(i)],
+        None => weights
+            .iter()
+            .enumerate()
+            .map(|(i, w)| w * candidates.numbers[item(i)])
+            .sum(),
+    };
+    match &mut column.cells {
+        Cells::Numbers(cells) => cells[row] = value,
+        Cells::Integers(cells) => cells[row] = Some(value.round() as i64),
+        Cells::Texts(cells) => {
+            cells[row] = match drawn {
+                // As it stood in its own row.
+                Some(i) => candidates.texts[item(i)].clone(),
+                // Six digits: more would pretend to a precision that is not there.
+                None => Some(significant(value)),
+            };
+        }
+        Cells::Unread { .. } => {}
+    }
+}
+
+/// A number with six significant digits and no trailing zeros.
+fn significant(value: f64) -> String {
+    let digits = 5 - value.abs().log10().floor().clamp(-300.0, 300.0) as i32;
+    match value {
+        0.0 => "0".into(),
+        v if (0..=12).contains(&digits) => {
+            let text = format!("{v:.*}", digits as usize);
+            match text.contains('.') {
+                true => text.trim_end_matches('0').trim_end_matches('.').into(),
+                false => text,
+            }
+        }
+        v => format!("{v:e}"),
+    }
+}
+
+/// All copies of a row together, with the number of the draw in front.
+fn interleave(filled: &[Vec<Column>], draws: usize, rows: usize) -> Result<Table, Failure> {
+    let mut name = String::from("draw");
+    while filled[0].iter().any(|c| c.name == name) {
+        name.push('_');
+    }
+    let numbers = (0..rows)
+        .flat_map(|_| (1..=draws as i64).map(Some))
+        .collect();
+    let mut columns = vec![Column::new(name, Cells::Integers(numbers))];
+    fn mix<T: Clone>(parts: &[&Vec<T>], rows: usize) -> Vec<T> {
+        (0..rows)
+            .flat_map(|r| parts.iter().map(move |p| p[r].clone()))
+            .collect()
+    }
+    for (at, first) in filled[0].iter().enumerate() {
+        let cells = match &first.cells {
+            Cells::Unread { kind, rows } => Cells::Unread {
+                kind: kind.clone(),
+                rows: rows * draws,
+            },
+            Cells::Numbers(_) => Cells::Numbers(mix(
+                &filled
+                    .iter()
+                    .filter_map(|f| match &f[at].cells {
+                        Cells::Numbers(c) => Some(c),
+                        _ => None,
+                    })
+                    .collect::<Vec<_>>(),
+                rows,
+            )),
+            Cells::Integers(_) => Cells::Integers(mix(
+                &filled
+                    .iter()
+                    .filter_map(|f| match &f[at].cells {
+                        Cells::Integers(c) => Some(c),
+                        _ => None,
+                    })
+                    .collect::<Vec<_>>(),
+                rows,
+            )),
+            Cells::Texts(_) => Cells::Texts(mix(
+                &filled
+                    .iter()
+                    .filter_map(|f| match &f[at].cells {
+                        Cells::Texts(c) => Some(c),
+                        _ => None,
+                    })
+                    .collect::<Vec<_>>(),
+                rows,
+            )),
+        };
+        columns.push(Column::new(first.name.clone(), cells));
+    }
+    Ok(Table::new(columns)?)
+}

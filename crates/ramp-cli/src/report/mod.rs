@@ -1,0 +1,276 @@
+//! The report of a fit: what the page shows, as plain structs, and the page itself.
+//!
+//! The page is one file: style, script and data are inside, and its content security policy forbids every request.
+//! Rust only gathers numbers; all drawing is done by the small scripts beside this file.
+
+use serde::{Serialize, Serializer};
+
+/// Everything the page shows. Indices in `factors`, `latents` and `sequence` point into `variables`.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// What the run is called.
+    pub title: String,
+    /// The data file as the user named it.
+    pub data: String,
+    /// Rows in the data; sequences when there is a `sequence`.
+    pub rows: usize,
+    /// Those of `rows` that training never saw.
+    pub held_out_rows: usize,
+    /// The tree's variables; for a sequence those of one time step.
+    pub variables: Vec<Variable>,
+    /// Which variables hang together.
+    pub factors: Vec<Vec<usize>>,
+    /// Where the drawing starts; without it, at the latent in the middle.
+    pub root: Option<usize>,
+    /// What was learned about every latent.
+    pub latents: Vec<Latent>,
+    /// The course of training.
+    pub training: Vec<TrainingPoint>,
+    /// The data's columns.
+    pub columns: Vec<DataColumn>,
+    /// How many rows the values in `columns` and `latents` are of; a couple of thousand are plenty. For a sequence, its
+    /// time steps.
+    pub sampled_rows: usize,
+    /// The most frequent sets of columns missing together.
+    pub missing_patterns: Vec<MissingPattern>,
+    /// The resolved model file.
+    pub settings: String,
+    /// Version, command, seed and whatever else it takes to run this again.
+    pub facts: Vec<(String, String)>,
+    /// For sequences: how the variables repeat over time.
+    pub sequence: Option<Sequence>,
+}
+
+/// A node of the tree.
+#[derive(Clone, Debug, Serialize)]
+pub struct Variable {
+    /// Its name in the model file.
+    pub name: String,
+    /// Whether nobody observes it.
+    pub latent: bool,
+}
+
+/// What was learned about one latent.
+#[derive(Clone, Debug, Serialize)]
+pub struct Latent {
+    /// Which variable it is.
+    pub variable: usize,
+    /// Its family as the model file writes it, such as `gaussian(2)`.
+    pub family: String,
+    /// Mean free energy per row, in nats.
+    pub free_energy: FreeEnergy,
+    /// What each neighbouring subtree brings.
+    pub brings: Vec<Brings>,
+    /// Posterior standard deviation relative to the prior's: 0 is certain, 1 is as before the data.
+    pub spread: f64,
+    /// Plain sentences about what is wrong with it.
+    pub warnings: Vec<String>,
+    /// Its posterior for the sampled rows.
+    pub coordinates: Vec<Coordinate>,
+}
+
+/// Mean free energy per row, in nats.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct FreeEnergy {
+    /// Over the rows that were learned from.
+    pub train: f64,
+    /// Over the others; `None` when none were held out.
+    pub held_out: Option<f64>,
+}
+
+/// How far a latent's held-out free energy falls when the messages from one subtree are left out.
+#[derive(Clone, Debug, Serialize)]
+pub struct Brings {
+    /// The neighbour that the subtree starts with.
+    pub from: String,
+    /// The fall, in nats.
+    pub nats: f64,
+}
+
+/// One number of a latent's posterior, for every sampled row.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Coordinate {
+    /// Its name, such as `anxiety` or `place.2`.
+    pub label: String,
+    /// Whether the values are angles in radians.
+    pub circular: bool,
+    /// The least and greatest possible value, where they exist.
+    pub range: Option<(f32, f32)>,
+    /// The prior, where its outline is easy to draw.
+    pub prior: Option<Prior>,
+    /// Posterior means.
+    #[serde(serialize_with = "short")]
+    pub mean: Vec<f32>,
+    /// Posterior standard deviations.
+    #[serde(serialize_with = "short")]
+    pub sd: Vec<f32>,
+}
+
+/// The density that a coordinate's histogram is set against.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Prior {
+    /// A bell.
+    Normal {
+        /// Its centre.
+        mean: f32,
+        /// Its standard deviation.
+        sd: f32,
+    },
+    /// The same everywhere between two values.
+    Uniform {
+        /// The least value.
+        low: f32,
+        /// The greatest value.
+        high: f32,
+    },
+    /// Any other, as points of value and density.
+    Curve(Vec<(f32, f32)>),
+}
+
+/// The objective at one iteration: mean free energy per row and latent, in nats.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct TrainingPoint {
+    /// Steps taken so far.
+    pub iteration: usize,
+    /// On the rows that were learned from.
+    pub free_energy: f64,
+    /// On the held-out rows, at the iterations where it was measured.
+    pub held_out: Option<f64>,
+}
+
+/// A column of the data.
+#[derive(Clone, Debug, Serialize)]
+pub struct DataColumn {
+    /// Its name in the file.
+    pub name: String,
+    /// The fraction of all rows in which it is missing.
+    pub missing: f64,
+    /// Its values in the sampled rows.
+    pub values: Values,
+}
+
+/// A column's values in the sampled rows; `None` is missing.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Values {
+    /// A number column.
+    Numbers(Vec<Option<f32>>),
+    /// A column of text.
+    Levels {
+        /// The different texts.
+        levels: Vec<String>,
+        /// Indices into `levels`.
+        codes: Vec<Option<u32>>,
+    },
+}
+
+/// A set of columns missing together.
+#[derive(Clone, Debug, Serialize)]
+pub struct MissingPattern {
+    /// For every column, whether it is missing.
+    pub missing: Vec<bool>,
+    /// How many rows look like this.
+    pub rows: usize,
+}
+
+/// How the variables of one time step repeat.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sequence {
+    /// The column that tells sequences apart.
+    pub id: String,
+    /// The column that orders them.
+    pub time: String,
+    /// Steps of the longest sequence.
+    pub steps: usize,
+    /// Latents tied over time: the first at a step hangs together with the second at the next.
+    pub links: Vec<(usize, usize)>,
+    /// For every sampled row, the number of its sequence.
+    pub of: Vec<u32>,
+    /// For every sampled row, its step from 1.
+    pub step: Vec<u32>,
+    /// Free energy at every step, per latent.
+    pub curves: Vec<StepCurve>,
+}
+
+/// A latent's mean free energy at every step of a sequence, in nats; NaN where nothing is known.
+#[derive(Clone, Debug, Serialize)]
+pub struct StepCurve {
+    /// Which variable it is.
+    pub variable: usize,
+    /// Over the rows that were learned from.
+    pub train: Vec<f64>,
+    /// Over the held-out rows; may be empty.
+    pub held_out: Vec<f64>,
+}
+
+/// Five digits are more than a screen can show, and halve the page.
+fn short<S: Serializer>(values: &[f32], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(values.iter().map(|x| {
+        let text = format!("{x:.4e}");
+        text.parse::<f32>().unwrap_or(*x)
+    }))
+}
+
+/// In the order in which the page runs them: each uses only what stands before it, and `start.js` calls them all.
+const SCRIPTS: [&str; 7] = [
+    include_str!("page.js"),
+    include_str!("summary.js"),
+    include_str!("tree.js"),
+    include_str!("curves.js"),
+    include_str!("scatter.js"),
+    include_str!("missing.js"),
+    include_str!("start.js"),
+];
+
+/// The report as one HTML page that opens offline.
+///
+/// ```
+/// use ramp_cli::report::{Report, page};
+///
+/// let html = page(&Report { title: "mood & <sleep>".into(), ..Report::default() });
+/// assert!(html.contains("<title>mood &amp; &lt;sleep&gt;"));
+/// ```
+pub fn page(report: &Report) -> String {
+    let script = SCRIPTS.concat();
+    let data = json(report);
+    let title = text(&report.title);
+    let mut page = String::with_capacity(data.len() + script.len() + 32_768);
+    // One pass over the template, so that a mark inside the data is never taken for one of ours.
+    for (i, part) in include_str!("page.html").split("@@").enumerate() {
+        page.push_str(match (i % 2, part) {
+            (0, markup) => markup,
+            (_, "title") => &title,
+            (_, "style") => include_str!("page.css"),
+            (_, "data") => &data,
+            (_, "script") => &script,
+            (_, other) => unreachable!("page.html has a mark @@{other}@@ that nothing fills"),
+        });
+    }
+    page
+}
+
+/// The report as JSON in which no character can end a script element or start a comment; JSON allows all of these only
+/// within strings, where an escape means the same.
+fn json(report: &Report) -> String {
+    let plain =
+        serde_json::to_string(report).expect("structs of text and numbers always serialise");
+    let mut safe = String::with_capacity(plain.len());
+    for c in plain.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                safe.push_str(&format!("\\u{:04x}", c as u32));
+            }
+            _ => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// Text as HTML.
+fn text(plain: &str) -> String {
+    plain
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}

@@ -1,0 +1,254 @@
+//! Data in, table out, some samples at a time: what `infer`, `score` and `impute` have in common.
+
+use crate::progress::Passing;
+use crate::{Failure, interrupt, words};
+use ramp::data::Dataset;
+use ramp::data::table::{Cells, Column, ColumnType, Table, TableWriter, create_table};
+use ramp::model::Model;
+use ramp::project::Run;
+use ramp::project::source::Samples;
+use std::path::Path;
+
+/// Samples that go through the model together.
+const AT_ONCE: usize = 4096;
+
+/// The ending of a passage through a file.
+pub enum Passage {
+    Done {
+        rows: u64,
+        /// Cells with levels that training never saw.
+        unseen: u64,
+    },
+    Interrupted,
+}
+
+/// Some samples, as the file has them and as the model sees them.
+pub struct Part<'a> {
+    pub samples: &'a Samples,
+    pub data: &'a Dataset,
+    pub model: &'a Model,
+    /// The place of the first sample.
+    pub first: usize,
+}
+
+/// Takes a file through a model; `each` makes rows of the new table. The table takes its place at the end, whole.
+pub fn pass(
+    run: &Run,
+    from: &Path,
+    to: &Path,
+    all_columns: bool,
+    mut each: impl FnMut(&Part<'_>) -> Result<Table, Failure>,
+) -> Result<Passage, Failure> {
+    if from == to {
+        return Err(Failure {
+            sentence: format!(
+                "`{}` is both the data and the output; give the output another name",
+                to.display()
+            ),
+            user: true,
+        });
+    }
+    let folder = to
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    words::check_writable(folder)?;
+    let mut reader = run.read(from, all_columns)?;
+    let bar = Passing::new();
+    let mut writer: Option<Box<dyn TableWriter>> = None;
+    let (mut rows, mut unseen, mut first) = (0, 0, 0);
+    let mut longer: Option<Model> = None;
+    while let Some(samples) = reader.next(AT_ONCE)? {
+        if interrupt::wished() {
+            return Ok(Passage::Interrupted);
+        }
+        let reach = longer.as_ref().unwrap_or(&run.model).tree().latents().len();
+        if samples.steps() > reach {
+            longer = run.longer_model(samples.steps())?;
+        }
+        let model = longer.as_ref().unwrap_or(&run.model);
+        let (data, strange) = run.encode(&samples, model)?;
+        unseen += strange;
+        let table = each(&Part {
+            samples: &samples,
+            data: &data,
+            model,
+            first,
+        })?;
+        first += samples.len();
+        rows += table.rows() as u64;
+        let writer = match &mut writer {
+            Some(writer) => writer,
+            None => {
+                let columns: Vec<(String, ColumnType)> = table
+                    .columns()
+                    .iter()
+                    .map(|c| (c.name.clone(), c.cells.column_type()))
+                    .collect();
+                writer.insert(create_table(to, &columns)?)
+            }
+        };
+        writer.write(&table)?;
+        bar.at(rows, reader.progress());
+    }
+    let Some(writer) = writer else {
+        return Err(Failure {
+            sentence: format!("`{}` has no rows", from.display()),
+            user: true,
+        });
+    };
+    writer.finish()?;
+    Ok(Passage::Done { rows, unseen })
+}
+
+/// Says how a passage ended.
+pub fn say(passage: Passage, to: &Path) -> crate::Ending {
+    match passage {
+        Passage::Interrupted => {
+            eprintln!("stopped; nothing was written to {}", to.display());
+            crate::Ending::Interrupted
+        }
+        Passage::Done { rows, unseen } => {
+            if unseen > 0 {
+                eprintln!(
+                    "note: {unseen} cells hold levels that training never saw; they count as missing"
+                );
+            }
+            println!("wrote {rows} rows to {}", to.display());
+            crate::Ending::Done
+        }
+    }
+}
+
+/// The columns that identify rows in the output: those asked for, and a sequence's own.
+pub fn kept(
+    run: &Run,
+    part: &Part<'_>,
+    keep: &[String],
+    long: bool,
+) -> Result<Vec<Column>, Failure> {
+    if let Some(table) = part.samples.table() {
+        let mut names: Vec<&String> = vec![];
+        if let Some(chain) = &run.chain {
+            names.extend(chain.sequence.iter().chain(&chain.time));
+        }
+        for name in keep {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        return names
+            .into_iter()
+            .map(|name| Ok(table.column(name)?.clone()))
+            .collect();
+    }
+    if let Some(name) = keep.first() {
+        return Err(Failure {
+            sentence: format!("arrays have no column `{name}` to keep"),
+            user: true,
+        });
+    }
+    let samples = part.first as i64..(part.first + part.samples.len()) as i64;
+    let steps = part.samples.steps() as i64;
+    Ok(if long && run.chain.is_some() {
+        let of = samples
+            .clone()
+            .flat_map(|n| (0..steps).map(move |_| Some(n)))
+            .collect();
+        let step = samples.flat_map(|_| (1..=steps).map(Some)).collect();
+        vec![
+            Column::new("sample", Cells::Integers(of)),
+            Column::new("step", Cells::Integers(step)),
+        ]
+    } else {
+        vec![Column::new(
+            "sample",
+            Cells::Integers(samples.map(Some).collect()),
+        )]
+    })
+}
+
+/// Columns of numbers for every latent, set out as rows of the output. `of(latent)` gives the numbers of one latent for every
+/// sample; names end in `suffixes`.
+pub fn numbers(
+    part: &Part<'_>,
+    long: bool,
+    suffixes: &dyn Fn(usize) -> Vec<String>,
+    of: &mut dyn FnMut(usize) -> Vec<Vec<f64>>,
+) -> Vec<Column> {
+    let tree = part.model.tree();
+    let named = |name: &str, suffix: &str| match suffix {
+        "" => name.to_string(),
+        suffix => format!("{name}.{suffix}"),
+    };
+    let Some(sequences) = &part.samples.sequences else {
+        return tree
+            .latents()
+            .iter()
+            .enumerate()
+            .flat_map(|(k, &v)| {
+                suffixes(k)
+                    .into_iter()
+                    .zip(of(k))
+                    .map(|(suffix, values)| {
+                        Column::new(named(tree.name(v), &suffix), Cells::Numbers(values))
+                    })
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+    };
+    let steps: Vec<Vec<Vec<f64>>> = (0..tree.latents().len()).map(&mut *of).collect();
+    let inside = |n: usize, t: usize| (t as u32) < sequences[n].length;
+    let value = |n: usize, t: usize, c: usize| {
+        if inside(n, t) {
+            steps[t][c][n]
+        } else {
+            f64::NAN
+        }
+    };
+    if let Some(table) = part.samples.table() {
+        // One row for every row that came in, in its place.
+        return suffixes(0)
+            .iter()
+            .enumerate()
+            .map(|(c, suffix)| {
+                let mut values = vec![f64::NAN; table.rows()];
+                for (n, sequence) in sequences.iter().enumerate() {
+                    for (&item, &t) in sequence.items.iter().zip(&sequence.steps) {
+                        values[item as usize] = value(n, t as usize, c);
+                    }
+                }
+                Column::new(named("z", suffix), Cells::Numbers(values))
+            })
+            .collect();
+    }
+    let length = part.samples.steps();
+    if long {
+        return suffixes(0)
+            .iter()
+            .enumerate()
+            .map(|(c, suffix)| {
+                let values = (0..sequences.len())
+                    .flat_map(|n| (0..length).map(move |t| (n, t)))
+                    .map(|(n, t)| value(n, t, c))
+                    .collect();
+                Column::new(named("z", suffix), Cells::Numbers(values))
+            })
+            .collect();
+    }
+    (0..length)
+        .flat_map(|t| {
+            suffixes(0)
+                .into_iter()
+                .enumerate()
+                .map(move |(c, suffix)| (t, c, suffix))
+        })
+        .map(|(t, c, suffix)| {
+            let values = (0..sequences.len()).map(|n| value(n, t, c)).collect();
+            Column::new(
+                named(&format!("z{}", t + 1), &suffix),
+                Cells::Numbers(values),
+            )
+        })
+        .collect()
+}

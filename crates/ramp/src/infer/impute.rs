@@ -1,0 +1,162 @@
+//! What a missing observation may be: the reference's observations, reweighted by how well each goes with the rest (MATH,
+//! "What the model gives for free"). No decoder is needed.
+
+use super::Reference;
+use crate::data::Dataset;
+use crate::graph::VariableId;
+use crate::model::{Model, Workspace};
+use crate::objective::{Messages, Node};
+use crate::{Error, Result};
+
+/// Reweights the reference's observations for samples that lack them.
+///
+/// ```
+/// use ramp::{data::Dataset, graph::FactorTree, infer::{Imputer, Reference}, model::Model};
+///
+/// let data = |values: Vec<f32>| {
+///     (1..=3).try_fold(Dataset::new(), |data, i| data.observe(format!("x{i}"), 1, values.clone()))
+/// };
+/// let training = data(vec![-1.0, 0.0, 1.0, 2.0])?;
+/// let model = Model::builder(FactorTree::star(3)?).build(&training)?;
+/// let imputer = Imputer::new(&model, &Reference::new(&model, &training, 4)?, &training)?;
+/// let weights = imputer.conditionals(&model, &data(vec![0.5])?)?.weights(1, 0);
+/// assert_eq!(weights.len(), imputer.candidates(1).len());
+/// assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+/// # Ok::<(), ramp::Error>(())
+/// ```
+pub struct Imputer {
+    leaves: Vec<Leaf>,
+}
+
+/// How an observation hangs on its latent.
+struct Leaf {
+    node: Node,
+    message: usize,
+    /// For every sample of the reference that has it: the sample, its message, and `Φ(η0 + m)`.
+    rows: Vec<u32>,
+    messages: Vec<f64>,
+    phi: Vec<f64>,
+}
+
+/// Samples whose observations can be predicted from the rest.
+pub struct Conditionals<'a> {
+    imputer: &'a Imputer,
+    messages: Messages,
+}
+
+impl Imputer {
+    /// Prepares to impute from a reference and the samples that it was made from.
+    ///
+    /// An observation that shares its factor with several latents is imputed at the first of them, by the messages that its
+    /// factor sent there in the reference.
+    pub fn new(model: &Model, reference: &Reference, data: &Dataset) -> Result<Self> {
+        if reference.rows() != data.rows() {
+            return Err(Error::Invalid(format!(
+                "the reference has {} samples but its data has {}",
+                reference.rows(),
+                data.rows()
+            )));
+        }
+        let tree = model.tree();
+        let leaves = tree
+            .observations()
+            .iter()
+            .map(|&x| {
+                let (latent, message) = message_of(model, x)?;
+                let node = model.nodes[latent].clone();
+                let own = data.observation(tree.name(x))?;
+                let rows: Vec<u32> = (0..data.rows())
+                    .filter(|&n| own.is_present(n))
+                    .map(|n| n as u32)
+                    .collect();
+                let mut messages = Vec::with_capacity(rows.len() * node.prior.len());
+                let mut phi = Vec::with_capacity(rows.len());
+                for &n in &rows {
+                    let mut eta = node.prior.clone();
+                    for (d, eta) in eta.iter_mut().enumerate() {
+                        let m = f64::from(reference.messages.plane(message, d)[n as usize]);
+                        messages.push(m);
+                        *eta += m;
+                    }
+                    phi.push(node.belief.log_normalizer(&eta[..]));
+                }
+                Ok(Leaf {
+                    node,
+                    message,
+                    rows,
+                    messages,
+                    phi,
+                })
+            })
+            .collect::<Result<_>>()?;
+        Ok(Imputer { leaves })
+    }
+
+    /// The reference's samples that have an observation: those that weights are for.
+    pub fn candidates(&self, observation: usize) -> &[u32] {
+        &self.leaves[observation].rows
+    }
+
+    /// Makes ready to predict any observation of these samples from the sample's others.
+    pub fn conditionals(&self, model: &Model, data: &Dataset) -> Result<Conditionals<'_>> {
+        let bound = model.bind(data)?;
+        let samples: Vec<u32> = (0..bound.rows() as u32).collect();
+        let batch = model.batch(&bound, &samples, None);
+        let (messages, _) = model.messages_of(&batch, &mut Workspace::default());
+        Ok(Conditionals {
+            imputer: self,
+            messages,
+        })
+    }
+}
+
+impl Conditionals<'_> {
+    /// The chance of each candidate for one sample's observation given the sample's others, whether it has this one or
+    /// not: `∝ exp[Φ(q + m) − Φ(η0 + m)]` with `q` the belief without it. They add up to one; there are none where the
+    /// reference has no such observation.
+    pub fn weights(&self, observation: usize, row: usize) -> Vec<f64> {
+        let leaf = &self.imputer.leaves[observation];
+        let mut rest = leaf.node.prior.clone();
+        for m in leaf.node.messages.clone().filter(|&m| m != leaf.message) {
+            for (d, q) in rest.iter_mut().enumerate() {
+                *q += f64::from(self.messages.plane(m, d)[row]);
+            }
+        }
+        let mut eta = rest.clone();
+        let mut weights: Vec<f64> = leaf
+            .messages
+            .chunks_exact(rest.len())
+            .zip(&leaf.phi)
+            .map(|(message, phi)| {
+                for ((e, q), m) in eta.iter_mut().zip(&rest).zip(message) {
+                    *e = q + m;
+                }
+                leaf.node.belief.log_normalizer(&eta[..]) - phi
+            })
+            .collect();
+        let most = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        weights.iter_mut().for_each(|w| *w = (*w - most).exp());
+        let total: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|w| *w /= total);
+        weights
+    }
+}
+
+/// The latent that an observation speaks to first, and the message by which it does.
+fn message_of(model: &Model, observation: VariableId) -> Result<(usize, usize)> {
+    let tree = model.tree();
+    let factor = tree.factors_of(observation)[0];
+    tree.variables_of(factor)
+        .iter()
+        .find_map(|&v| {
+            let message = tree.message(factor, v)?;
+            let latent = tree.latents().iter().position(|&l| l == v)?;
+            Some((latent, message.index()))
+        })
+        .ok_or_else(|| {
+            Error::Invalid(format!(
+                "observation `{}` hangs on no latent",
+                tree.name(observation)
+            ))
+        })
+}

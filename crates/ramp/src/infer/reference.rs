@@ -1,0 +1,206 @@
+//! The samples that stand for the empirical mixture once training is over: what new samples are scored and imputed against.
+
+use super::ROWS;
+use crate::data::Dataset;
+use crate::model::{Model, Workspace};
+use crate::objective::{Messages, Mixture, Node, Presence, free_energy};
+use crate::{Error, Result};
+
+/// The messages of some training samples, in place of all of them.
+///
+/// ```
+/// use ramp::{data::Dataset, graph::FactorTree, infer::Reference, model::Model};
+///
+/// let data = |values: Vec<f32>| {
+///     (1..=3).try_fold(Dataset::new(), |data, i| data.observe(format!("x{i}"), 1, values.clone()))
+/// };
+/// let training = data(vec![-1.0, 0.0, 1.0, 2.0])?;
+/// let model = Model::builder(FactorTree::star(3)?).build(&training)?;
+/// let reference = Reference::new(&model, &training, 4)?;
+/// let scores = reference.scores(&model, &data(vec![0.5, f32::NAN])?)?;
+/// assert!(scores.latent(0)[0].is_finite());
+/// assert_eq!(scores.latent(0)[1], 0.0, "nothing is said of a sample without observations");
+/// # Ok::<(), ramp::Error>(())
+/// ```
+pub struct Reference {
+    pub(super) messages: Messages,
+    pub(super) presence: Presence,
+    population: usize,
+}
+
+/// Nodewise free energies of samples, in nats: how much each latent explains of what hangs on it. A lower bound on the
+/// log-likelihood ratio of the sample's parts together and apart; low values flag parts that do not belong together.
+#[derive(Clone, Debug)]
+pub struct Scores {
+    rows: usize,
+    /// Latent by latent.
+    values: Vec<f64>,
+}
+
+impl Scores {
+    /// How many samples.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The free energies of one latent, sample by sample; zero where nothing that hangs on it was observed.
+    pub fn latent(&self, latent: usize) -> &[f64] {
+        &self.values[latent * self.rows..][..self.rows]
+    }
+
+    /// The mean over samples, latent by latent.
+    pub fn means(&self) -> Vec<f64> {
+        self.values
+            .chunks_exact(self.rows.max(1))
+            .map(|f| f.iter().sum::<f64>() / self.rows as f64)
+            .collect()
+    }
+}
+
+impl Reference {
+    /// Takes the messages of these samples; `population` is the size of the data set that they were drawn from.
+    pub fn new(model: &Model, data: &Dataset, population: usize) -> Result<Self> {
+        let bound = model.bind(data)?;
+        if bound.rows() == 0 {
+            return Err(Error::Invalid("the reference has no samples".into()));
+        }
+        let samples: Vec<u32> = (0..bound.rows() as u32).collect();
+        let (messages, presence) = model.messages_of(
+            &model.batch(&bound, &samples, None),
+            &mut Workspace::default(),
+        );
+        Ok(Reference {
+            messages,
+            presence,
+            population,
+        })
+    }
+
+    /// How many samples.
+    pub fn rows(&self) -> usize {
+        self.messages.rows()
+    }
+
+    /// The size of the data set that the samples were drawn from.
+    pub fn population(&self) -> usize {
+        self.population
+    }
+
+    /// The nodewise free energies of samples. A sample's score does not depend on those beside it.
+    pub fn scores(&self, model: &Model, data: &Dataset) -> Result<Scores> {
+        let nodes = &model.nodes;
+        let mut scores = Scores {
+            rows: data.rows(),
+            values: vec![0.0; nodes.len() * data.rows()],
+        };
+        self.meet(model, data, |first, meeting| {
+            let value = meeting.free_energy(nodes)?;
+            for (k, samples) in value.chunks_exact(meeting.rows).enumerate() {
+                scores.values[k * data.rows() + first..][..meeting.rows].copy_from_slice(samples);
+            }
+            Ok(())
+        })?;
+        Ok(scores)
+    }
+
+    /// What every message brings: for each latent and each message into it, in order, by how much the mean free energy of
+    /// these samples falls when that message is left out.
+    pub fn brings(&self, model: &Model, data: &Dataset) -> Result<Vec<Vec<f64>>> {
+        let nodes = &model.nodes;
+        let mut brings: Vec<Vec<f64>> = nodes
+            .iter()
+            .map(|node| vec![0.0; node.messages.len()])
+            .collect();
+        self.meet(model, data, |_, mut meeting| {
+            let whole = meeting.free_energy(nodes)?;
+            for (k, node) in nodes.iter().enumerate() {
+                let sum = |f: &[f64]| f.iter().sum::<f64>();
+                let whole = sum(&whole[k * meeting.rows..][..meeting.rows]);
+                for (i, m) in node.messages.clone().enumerate() {
+                    let kept = meeting.silence(m);
+                    let without = meeting.free_energy(std::slice::from_ref(node))?;
+                    brings[k][i] += (whole - sum(&without)) / data.rows() as f64;
+                    meeting.restore(m, kept);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(brings)
+    }
+
+    /// Puts samples beside the reference, run by run.
+    fn meet(
+        &self,
+        model: &Model,
+        data: &Dataset,
+        mut each: impl FnMut(usize, Meeting) -> Result<()>,
+    ) -> Result<()> {
+        let bound = model.bind(data)?;
+        let mut space = Workspace::default();
+        for first in (0..bound.rows()).step_by(ROWS) {
+            let samples: Vec<u32> =
+                (first as u32..(first + ROWS).min(bound.rows()) as u32).collect();
+            let batch = model.batch(&bound, &samples, None);
+            let (messages, presence) = model.messages_of(&batch, &mut space);
+            let rows = samples.len();
+            let count = messages.len();
+            each(
+                first,
+                Meeting {
+                    messages: Messages::concat(&messages, &self.messages),
+                    presence: presence.concat(rows, &self.presence, self.rows(), count),
+                    rows,
+                    drawn: (rows as u32..(rows + self.rows()) as u32).collect(),
+                    population: self.population,
+                },
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A run of samples followed by the reference.
+struct Meeting {
+    messages: Messages,
+    presence: Presence,
+    rows: usize,
+    drawn: Vec<u32>,
+    population: usize,
+}
+
+impl Meeting {
+    fn free_energy(&self, nodes: &[Node]) -> Result<Vec<f64>> {
+        let mixture = Mixture {
+            drawn: Some(&self.drawn),
+            population: Some(self.population),
+            scored: Some(self.rows),
+        };
+        let value = free_energy(nodes, &self.messages, &self.presence, mixture, None);
+        let all = self.rows + self.drawn.len();
+        let samples: Vec<f64> = value
+            .samples
+            .chunks_exact(all)
+            .flat_map(|f| &f[..self.rows])
+            .copied()
+            .collect();
+        match samples.iter().all(|f| f.is_finite()) {
+            true => Ok(samples),
+            false => Err(Error::NotFinite {
+                what: "a sample's free energy".into(),
+            }),
+        }
+    }
+
+    /// Leaves a message out; what comes back restores it.
+    fn silence(&mut self, message: usize) -> (Vec<f32>, Option<Vec<u32>>) {
+        let planes = self.messages.message_mut(message);
+        let kept = planes.to_vec();
+        planes.fill(0.0);
+        (kept, self.presence.replace(message, Some(vec![])))
+    }
+
+    fn restore(&mut self, message: usize, (planes, rows): (Vec<f32>, Option<Vec<u32>>)) {
+        self.messages.message_mut(message).copy_from_slice(&planes);
+        self.presence.replace(message, rows);
+    }
+}

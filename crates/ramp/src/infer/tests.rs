@@ -1,0 +1,165 @@
+//! Scores and imputations against the objective itself and against the textbook.
+
+use super::*;
+use crate::graph::FactorTree;
+use crate::model::Model;
+use crate::train::{TrainSpec, Trainer};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+/// A star of one latent with unit-variance links to `leaves` observations, some of them missing.
+fn star(leaves: usize, rows: usize, missing: f64, seed: u64) -> (Vec<f64>, Vec<Vec<f32>>, Dataset) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+    let z: Vec<f64> = (0..rows).map(|_| normal()).collect();
+    let x: Vec<Vec<f32>> = (0..leaves)
+        .map(|_| z.iter().map(|z| (z + normal()) as f32).collect())
+        .collect();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed + 1000);
+    let mut data = Dataset::new();
+    for (i, values) in x.iter().enumerate() {
+        let seen = values
+            .iter()
+            .map(|&v| {
+                if rng.random_bool(missing) {
+                    f32::NAN
+                } else {
+                    v
+                }
+            })
+            .collect();
+        data = data.observe(format!("x{}", i + 1), 1, seen).unwrap();
+    }
+    (z, x, data)
+}
+
+fn trained(data: &Dataset, leaves: usize) -> Model {
+    let mut model = Model::builder(FactorTree::star(leaves).unwrap())
+        .build(data)
+        .unwrap();
+    let spec = TrainSpec {
+        iterations: 300,
+        learning_rate: 0.02,
+        batch: Some(500),
+        warmup: 30,
+        decay: crate::train::Decay::Cosine { to: 0.0 },
+        ..TrainSpec::default()
+    };
+    Trainer::new(spec).unwrap().fit(&mut model, data).unwrap();
+    model
+}
+
+#[test]
+fn a_score_is_the_free_energy_and_minds_its_own_row() {
+    let (_, _, data) = star(4, 300, 0.3, 1);
+    let model = Model::builder(FactorTree::star(4).unwrap())
+        .seed(3)
+        .build(&data)
+        .unwrap();
+    let reference = Reference::new(&model, &data, 1000).unwrap();
+    let whole = reference.scores(&model, &data).unwrap();
+    // One sample at a time, by the objective's own words.
+    let bound = model.bind(&data).unwrap();
+    for row in [0u32, 7, 299] {
+        let mut samples: Vec<u32> = vec![row];
+        samples.extend(0..300);
+        let batch = model.batch(&bound, &samples, None);
+        let drawn: Vec<u32> = (1..=300).collect();
+        let mixture = crate::objective::Mixture {
+            drawn: Some(&drawn),
+            population: Some(1000),
+            scored: Some(1),
+        };
+        let value = model
+            .evaluate(&batch, mixture, None, &mut Workspace::default())
+            .unwrap();
+        let (a, b) = (whole.latent(0)[row as usize], value.samples[0]);
+        assert!((a - b).abs() < 1e-6, "{a} or {b}");
+    }
+}
+
+#[test]
+fn what_a_message_brings_is_lost_without_it() {
+    let (_, _, data) = star(3, 400, 0.0, 2);
+    let model = Model::builder(FactorTree::star(3).unwrap())
+        .seed(5)
+        .build(&data)
+        .unwrap();
+    let reference = Reference::new(&model, &data, 400).unwrap();
+    let brings = reference.brings(&model, &data).unwrap();
+    let whole = reference.scores(&model, &data).unwrap().means()[0];
+    // Leaving a leaf out is having none of it in the data.
+    let mut without = Dataset::new();
+    for (i, name) in ["x1", "x2", "x3"].iter().enumerate() {
+        let mut values = vec![0.0; 400];
+        for (row, v) in values.iter_mut().enumerate() {
+            data.observation(name)
+                .unwrap()
+                .write(row, std::slice::from_mut(v), 1);
+            if i == 1 {
+                *v = f32::NAN;
+            }
+        }
+        without = without.observe(*name, 1, values).unwrap();
+    }
+    let less = Reference::new(&model, &without, 400)
+        .unwrap()
+        .scores(&model, &without)
+        .unwrap()
+        .means()[0];
+    assert!(
+        (brings[0][1] - (whole - less)).abs() < 1e-6,
+        "{} or {}",
+        brings[0][1],
+        whole - less
+    );
+}
+
+#[test]
+fn imputations_come_close_to_the_conditional_mean() {
+    let leaves = 5;
+    let (_, _, data) = star(leaves, 4000, 0.1, 3);
+    let model = trained(&data, leaves);
+    let reference = Reference::new(&model, &data, 4000).unwrap();
+    let imputer = Imputer::new(&model, &reference, &data).unwrap();
+    let (_, x, _) = star(leaves, 500, 0.0, 9);
+    // The first leaf is missing throughout; the conditional mean given four others is their sum over five.
+    let mut seen = Dataset::new()
+        .observe("x1", 1, vec![f32::NAN; 500])
+        .unwrap();
+    for i in 1..leaves {
+        seen = seen
+            .observe(format!("x{}", i + 1), 1, x[i].clone())
+            .unwrap();
+    }
+    let conditionals = imputer.conditionals(&model, &seen).unwrap();
+    let mut value = [0.0];
+    let values: Vec<f64> = imputer
+        .candidates(0)
+        .iter()
+        .map(|&n| {
+            data.observation("x1")
+                .unwrap()
+                .write(n as usize, &mut value, 1);
+            f64::from(value[0])
+        })
+        .collect();
+    let (mut ours, mut exact) = (0.0, 0.0);
+    for row in 0..500 {
+        let mean: f64 = conditionals
+            .weights(0, row)
+            .iter()
+            .zip(&values)
+            .map(|(w, v)| w * v)
+            .sum();
+        let best: f64 = (1..leaves).map(|i| f64::from(x[i][row])).sum::<f64>() / leaves as f64;
+        ours += (mean - f64::from(x[0][row])).powi(2);
+        exact += (best - f64::from(x[0][row])).powi(2);
+    }
+    assert!(
+        (ours / exact).sqrt() < 1.05,
+        "{} times the exact error",
+        (ours / exact).sqrt()
+    );
+}

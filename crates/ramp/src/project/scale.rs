@@ -1,0 +1,181 @@
+//! Numbers on a common scale: a network learns best from inputs around zero and of unit size.
+
+use serde::{Deserialize, Serialize};
+
+/// How numbers are scaled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ScaleKind {
+    /// By rank, to normal scores: the same whatever monotone distortion a column has been through.
+    #[default]
+    Rank,
+    /// To mean zero and standard deviation one.
+    Standard,
+    /// Not at all.
+    None,
+}
+
+/// A learned scale.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Scale {
+    /// Straight lines between known values and their normal scores; flat beyond.
+    Rank {
+        /// Values, ascending.
+        values: Vec<f64>,
+        /// Their scores.
+        scores: Vec<f64>,
+    },
+    /// `(x − mean) / sd`.
+    Standard {
+        /// The mean.
+        mean: f64,
+        /// The standard deviation.
+        sd: f64,
+    },
+    /// `x`.
+    None,
+}
+
+/// Values kept by [`Scale::Rank`]: enough that straight lines between them cannot be told from the curve.
+const KNOTS: usize = 512;
+
+impl Scale {
+    /// Learns a scale from values, of which `NaN`s are left out; `None` if all are the same or there are none.
+    pub fn learn(kind: ScaleKind, values: &[f64]) -> Option<Self> {
+        let mut known: Vec<f64> = values.iter().copied().filter(|x| !x.is_nan()).collect();
+        known.sort_unstable_by(f64::total_cmp);
+        let (first, last) = (known.first()?, known.last()?);
+        if first == last {
+            return None;
+        }
+        Some(match kind {
+            ScaleKind::None => Scale::None,
+            ScaleKind::Standard => {
+                let n = known.len() as f64;
+                let mean = known.iter().sum::<f64>() / n;
+                let sd = (known.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
+                Scale::Standard { mean, sd }
+            }
+            ScaleKind::Rank => rank(&known),
+        })
+    }
+
+    /// A value on the scale; `NaN` stays.
+    pub fn apply(&self, x: f64) -> f64 {
+        match self {
+            Scale::None => x,
+            Scale::Standard { mean, sd } => (x - mean) / sd,
+            Scale::Rank { .. } if x.is_nan() => x,
+            Scale::Rank { values, scores } => {
+                let after = values.partition_point(|&v| v < x);
+                if after == 0 {
+                    return scores[0];
+                }
+                if after == values.len() {
+                    return scores[after - 1];
+                }
+                let (a, b) = (values[after - 1], values[after]);
+                scores[after - 1] + (scores[after] - scores[after - 1]) * ((x - a) / (b - a))
+            }
+        }
+    }
+
+    /// Whether a scale read from a file can be used.
+    pub fn is_sound(&self) -> bool {
+        match self {
+            Scale::None => true,
+            Scale::Standard { mean, sd } => mean.is_finite() && sd.is_finite() && *sd > 0.0,
+            Scale::Rank { values, scores } => {
+                let rising = |x: &[f64]| {
+                    x.iter().all(|v| v.is_finite()) && x.windows(2).all(|w| w[0] < w[1])
+                };
+                values.len() > 1 && values.len() == scores.len() && rising(values) && rising(scores)
+            }
+        }
+    }
+}
+
+/// Normal scores of the average ranks of distinct values, of which at most [`KNOTS`] are kept, evenly spaced in score: the
+/// tails, where curves bend most, are then as well covered as the middle.
+fn rank(sorted: &[f64]) -> Scale {
+    let n = sorted.len() as f64;
+    let (mut values, mut scores): (Vec<f64>, Vec<f64>) = (vec![], vec![]);
+    let mut start = 0;
+    for group in sorted.chunk_by(|a, b| a == b) {
+        let middle = start as f64 + group.len() as f64 / 2.0;
+        start += group.len();
+        values.push(group[0]);
+        scores.push(normal_quantile(middle / n));
+    }
+    if values.len() > KNOTS {
+        let last = values.len() - 1;
+        let gap = (scores[last] - scores[0]) / (KNOTS - 1) as f64;
+        let mut kept = vec![0];
+        for i in 1..last {
+            if scores[i] >= scores[0] + gap * kept.len() as f64 {
+                kept.push(i);
+            }
+        }
+        kept.push(last);
+        values = kept.iter().map(|&i| values[i]).collect();
+        scores = kept.iter().map(|&i| scores[i]).collect();
+    }
+    // To unit size: a column of few levels would else be smaller than one of many.
+    let size = {
+        let scale = Scale::Rank {
+            values: values.clone(),
+            scores: scores.clone(),
+        };
+        (sorted.iter().map(|&x| scale.apply(x).powi(2)).sum::<f64>() / n).sqrt()
+    };
+    scores.iter_mut().for_each(|s| *s /= size);
+    Scale::Rank { values, scores }
+}
+
+/// The standard normal quantile (Acklam's rational approximation, relative error below 1.2e-9).
+fn normal_quantile(p: f64) -> f64 {
+    const A: [f64; 6] = [
+        -3.969683028665376e1,
+        2.209460984245205e2,
+        -2.759285104469687e2,
+        1.38357751867269e2,
+        -3.066479806614716e1,
+        2.506628277459239,
+    ];
+    const B: [f64; 5] = [
+        -5.447609879822406e1,
+        1.615858368580409e2,
+        -1.556989798598866e2,
+        6.680131188771972e1,
+        -1.328068155288572e1,
+    ];
+    const C: [f64; 6] = [
+        -7.784894002430293e-3,
+        -3.223964580411365e-1,
+        -2.400758277161838,
+        -2.549732539343734,
+        4.374664141464968,
+        2.938163982698783,
+    ];
+    const D: [f64; 4] = [
+        7.784695709041462e-3,
+        3.224671290700398e-1,
+        2.445134137142996,
+        3.754408661907416,
+    ];
+    let horner = |c: &[f64], x: f64| c.iter().fold(0.0, |sum, c| sum * x + c);
+    let tail = |p: f64| {
+        let q = (-2.0 * p.ln()).sqrt();
+        horner(&C, q) / (horner(&D, q) * q + 1.0)
+    };
+    const EDGE: f64 = 0.02425;
+    if p < EDGE {
+        tail(p)
+    } else if p > 1.0 - EDGE {
+        -tail(1.0 - p)
+    } else {
+        let (q, r) = (p - 0.5, (p - 0.5) * (p - 0.5));
+        horner(&A, r) * q / (horner(&B, r) * r + 1.0)
+    }
+}

@@ -1,0 +1,35 @@
+//! What every target does: write the bytes to a file and read all that can be read of it.
+
+use ramp::data::array::read_arrays;
+use ramp::data::table::{open_table, summarize};
+use std::path::Path;
+
+/// Reads bytes as a file with this ending; anything but a result is a finding.
+pub fn read(ending: &str, bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join(format!("input.{ending}"));
+    std::fs::write(&path, bytes).expect("a temporary file");
+    read_table(&path);
+    if ending.starts_with("np") {
+        let _ = read_arrays(&path);
+    }
+}
+
+/// Some rows one by one, then all at once.
+fn read_table(path: &Path) {
+    if let Ok(mut reader) = open_table(path) {
+        for _ in 0..100 {
+            match reader.next(3) {
+                Ok(Some(table)) => table.columns().iter().for_each(|column| {
+                    assert_eq!(column.texts().len(), table.rows());
+                    let _ = column.numbers();
+                }),
+                _ => break,
+            }
+        }
+        // A few bytes may rightly stand for very many rows.
+        if reader.rows_hint().is_none_or(|rows| rows < 100_000) {
+            let _ = open_table(path).and_then(|mut reader| summarize(reader.as_mut()));
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Archives of NumPy arrays from any bytes.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ramp_fuzz::read("npz", bytes));
