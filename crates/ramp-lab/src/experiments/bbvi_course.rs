@@ -41,16 +41,21 @@ impl BbviSettings {
             learn: false,
             ..learning.clone()
         };
-        let (n, learning) = match scale {
-            Scale::Paper => (10_000, learning),
-            Scale::Quick => {
-                let shorter = BbviSpec {
+        let (n, learning, inference) = match scale {
+            Scale::Paper => (10_000, learning, inference),
+            Scale::Quick => (
+                2000,
+                BbviSpec {
                     iterations: iterations / 3,
                     samples: 32,
                     ..learning
-                };
-                (2000, shorter)
-            }
+                },
+                BbviSpec {
+                    iterations: 150,
+                    samples: 16,
+                    ..inference
+                },
+            ),
         };
         BbviSettings {
             n,

@@ -198,12 +198,7 @@ fn summary_figure(results: &NonlinearSweepResults) -> Figure {
     let methods: [(&str, Method, _, _); 3] = [
         ("RAMP", |m| &m.ramp, RAMP_COLOR, Shape::Disc),
         ("BBVI", |m| &m.bbvi, BBVI_COLOR, Shape::Square),
-        (
-            "Gaussian (supervised)",
-            |m| &m.gaussian,
-            GAUSSIAN_COLOR,
-            Shape::Triangle,
-        ),
+        ("Gaussian", |m| &m.gaussian, GAUSSIAN_COLOR, Shape::Triangle),
     ];
     let noises = &results.settings.noises;
     let least = noises.iter().copied().fold(f64::INFINITY, f64::min);
