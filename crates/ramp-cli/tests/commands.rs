@@ -435,7 +435,8 @@ fn sequences_in_arrays_come_out_wide_or_long() {
     let scene = Scene::new();
     let (n, t) = (30, 4);
     // Every third sequence is a step shorter.
-    let short = |i: usize, width: usize| (i / width) % t == t - 1 && (i / width / t) % 3 == 0;
+    let short =
+        |i: usize, width: usize| (i / width) % t == t - 1 && (i / width / t).is_multiple_of(3);
     let arrays = [
         array("x", &[n, t], |i| match short(i, 1) {
             true => f32::NAN,
