@@ -180,10 +180,10 @@ impl Fit {
                     iterations,
                     ..
                 } => {
-                    bar.start(*iteration, *iterations);
+                    bar.start("training", *iteration, *iterations);
                     Control::Continue
                 }
-                Event::Step { record, .. } => bar.step(record),
+                Event::Step { record, .. } => bar.step((*record).into()),
                 _ => Control::Continue,
             });
         if let Some(threads) = self.threads {

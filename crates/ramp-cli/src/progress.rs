@@ -2,8 +2,8 @@
 
 use crate::interrupt;
 use indicatif::{ProgressBar, ProgressStyle};
-use ramp::train::{Control, Record};
-use ramp_lab::experiments::Watch;
+use ramp::train::Control;
+use ramp_lab::experiments::{Step, Watch};
 
 /// The bar, and what it last said of held-out samples.
 pub struct Bar(ProgressBar, String);
@@ -13,7 +13,7 @@ impl Bar {
         interrupt::listen();
         let bar = ProgressBar::new(0);
         let style = ProgressStyle::with_template(
-            "{bar:32.cyan/blue} {pos}/{len} · {msg} · {per_sec} · {eta} left",
+            "{prefix} {bar:32.cyan/blue} {pos}/{len} · {msg} · {per_sec} · {eta} left",
         );
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Bar(bar, String::new())
@@ -21,27 +21,28 @@ impl Bar {
 }
 
 impl Watch for Bar {
-    fn start(&mut self, iteration: usize, iterations: usize) {
+    fn start(&mut self, what: &str, iteration: usize, iterations: usize) {
+        self.0.set_prefix(what.to_owned());
         self.0.set_length(iterations as u64);
         self.0.set_position(iteration as u64);
         // Steps of an earlier session say nothing about the speed of this one.
         self.0.reset_eta();
-        if iteration > 0 {
+        if iteration > 0 && iteration < iterations {
             self.0.println(format!(
-                "going on from iteration {iteration} of {iterations}"
+                "{what}: going on from iteration {iteration} of {iterations}"
             ));
         }
     }
 
-    fn step(&mut self, record: &Record) -> Control {
-        if let Some(held_out) = record.held_out {
+    fn step(&mut self, step: Step) -> Control {
+        if let Some(held_out) = step.held_out {
             self.1 = format!(", held out {held_out:.4}");
         }
         self.0.set_message(format!(
             "free energy {:.4} nats{}",
-            record.free_energy, self.1
+            step.free_energy, self.1
         ));
-        self.0.set_position(record.iteration as u64);
+        self.0.set_position(step.iteration as u64);
         if interrupt::wished() {
             Control::Stop
         } else {

@@ -10,7 +10,7 @@ fn ramp() -> Command {
 }
 
 /// A run small enough for a test.
-const SMALL: [&str; 8] = [
+const SMALL: [&str; 10] = [
     "reproduce",
     "linear-tree",
     "--n",
@@ -19,6 +19,8 @@ const SMALL: [&str; 8] = [
     "100",
     "--iterations",
     "20",
+    "--bbvi-iterations",
+    "5",
 ];
 
 fn said(output: &std::process::Output) -> String {
@@ -35,6 +37,9 @@ fn every_help_has_an_example() {
         &["--help"][..],
         &["reproduce", "--help"],
         &["reproduce", "linear-tree", "--help"],
+        &["reproduce", "misspecified-tree", "--help"],
+        &["reproduce", "nonlinear-tree", "--help"],
+        &["reproduce", "nonlinear-sweep", "--help"],
     ] {
         let output = ramp().args(words).output().unwrap();
         assert!(output.status.success());
@@ -63,6 +68,8 @@ fn a_run_writes_results_and_figures_and_nothing_else_and_is_quiet_off_a_terminal
         .collect();
     names.sort();
     let expected = [
+        "bbvi.png",
+        "bbvi.svg",
         "checkpoint",
         "correlation.png",
         "correlation.svg",
@@ -205,6 +212,8 @@ fn killed_at_any_moment_it_goes_on_and_ends_the_same() {
         "300",
         "--iterations",
         "120",
+        "--bbvi-iterations",
+        "20",
     ];
     let whole = folder.path().join("whole");
     assert!(
@@ -239,6 +248,7 @@ fn killed_at_any_moment_it_goes_on_and_ends_the_same() {
         .unwrap();
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(json(&whole)["corr"], json(&pieces)["corr"]);
+    assert_eq!(json(&whole)["bbvi_history"], json(&pieces)["bbvi_history"]);
     assert_eq!(
         json(&whole)["free_energy_history"],
         json(&pieces)["free_energy_history"]

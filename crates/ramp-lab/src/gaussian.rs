@@ -93,14 +93,7 @@ impl GaussianTree {
 
     /// The covariance `L~ = S L Sᵀ`, in which every latent has unit variance.
     pub fn rescaled_covariance(&self) -> Mat<f64> {
-        let covariance = self.covariance();
-        let mut scale = vec![1.0; self.parents.len()];
-        for &latent in &self.latents {
-            scale[latent] = covariance[(latent, latent)].sqrt().recip();
-        }
-        Mat::from_fn(scale.len(), scale.len(), |i, j| {
-            scale[i] * covariance[(i, j)] * scale[j]
-        })
+        rescaled(&self.covariance(), &self.latents)
     }
 
     /// The posterior of the rescaled latents given all observations but the `missing` ones.
@@ -108,48 +101,7 @@ impl GaussianTree {
     /// `missing` counts among the observations (0 is the first observed node), and a missing observation
     /// is integrated out of the model, for the mean-field posterior as well.
     pub fn posterior(&self, missing: &[usize]) -> Result<GaussianPosterior, LabError> {
-        if let Some(wrong) = missing.iter().find(|&&index| index >= self.observed.len()) {
-            return Err(LabError::Invalid(format!(
-                "observation {wrong} cannot be missing; the tree has {} observations",
-                self.observed.len()
-            )));
-        }
-        let present: Vec<usize> = (0..self.observed.len())
-            .filter(|index| !missing.contains(index))
-            .collect();
-        let covariance = self.rescaled_covariance();
-        let kept: Vec<usize> = self
-            .latents
-            .iter()
-            .copied()
-            .chain(present.iter().map(|&i| self.observed[i]))
-            .collect();
-        let kept_covariance = Mat::from_fn(kept.len(), kept.len(), |i, j| {
-            covariance[(kept[i], kept[j])]
-        });
-        let precision = kept_covariance
-            .llt(Side::Lower)
-            .map_err(|_| LabError::Singular {
-                what: "the nodes of the tree",
-            })?
-            .inverse();
-
-        let latents = self.latents.len();
-        let factor = precision
-            .submatrix(0, 0, latents, latents)
-            .llt(Side::Lower)
-            .map_err(|_| LabError::Singular {
-                what: "the latents given the observations",
-            })?;
-        let gain = -factor.solve(precision.submatrix(0, latents, latents, present.len()));
-        let posterior_covariance = factor.inverse();
-        Ok(GaussianPosterior {
-            gain,
-            variances: (0..latents).map(|k| posterior_covariance[(k, k)]).collect(),
-            mean_field_variances: (0..latents).map(|k| precision[(k, k)].recip()).collect(),
-            present,
-            observations: self.observed.len(),
-        })
+        GaussianPosterior::condition(&self.covariance(), &self.latents, &self.observed, missing)
     }
 
     /// The posterior means of all samples and the marginal variances, [`Self::posterior`] in one call.
@@ -174,7 +126,74 @@ pub struct GaussianPosterior {
     observations: usize,
 }
 
+/// `S L Sᵀ`, in which every latent has unit variance.
+fn rescaled(covariance: &Mat<f64>, latents: &[usize]) -> Mat<f64> {
+    let mut scale = vec![1.0; covariance.nrows()];
+    for &latent in latents {
+        scale[latent] = covariance[(latent, latent)].sqrt().recip();
+    }
+    Mat::from_fn(scale.len(), scale.len(), |i, j| {
+        scale[i] * covariance[(i, j)] * scale[j]
+    })
+}
+
 impl GaussianPosterior {
+    /// The posterior of latents, rescaled to unit variance, in a joint Gaussian of any covariance with mean zero.
+    ///
+    /// `latents` and `observed` say which rows of the covariance are which; `missing` counts among the observed.
+    pub fn condition(
+        covariance: &Mat<f64>,
+        latents: &[usize],
+        observed: &[usize],
+        missing: &[usize],
+    ) -> Result<GaussianPosterior, LabError> {
+        if let Some(wrong) = missing.iter().find(|&&index| index >= observed.len()) {
+            return Err(LabError::Invalid(format!(
+                "observation {wrong} cannot be missing; the tree has {} observations",
+                observed.len()
+            )));
+        }
+        let present: Vec<usize> = (0..observed.len())
+            .filter(|index| !missing.contains(index))
+            .collect();
+        let covariance = rescaled(covariance, latents);
+        let kept: Vec<usize> = latents
+            .iter()
+            .copied()
+            .chain(present.iter().map(|&i| observed[i]))
+            .collect();
+        let kept_covariance = Mat::from_fn(kept.len(), kept.len(), |i, j| {
+            covariance[(kept[i], kept[j])]
+        });
+        let precision = kept_covariance
+            .llt(Side::Lower)
+            .map_err(|_| LabError::Singular {
+                what: "the nodes of the tree",
+            })?
+            .inverse();
+
+        let factor = precision
+            .submatrix(0, 0, latents.len(), latents.len())
+            .llt(Side::Lower)
+            .map_err(|_| LabError::Singular {
+                what: "the latents given the observations",
+            })?;
+        let gain =
+            -factor.solve(precision.submatrix(0, latents.len(), latents.len(), present.len()));
+        let posterior_covariance = factor.inverse();
+        Ok(GaussianPosterior {
+            gain,
+            variances: (0..latents.len())
+                .map(|k| posterior_covariance[(k, k)])
+                .collect(),
+            mean_field_variances: (0..latents.len())
+                .map(|k| precision[(k, k)].recip())
+                .collect(),
+            present,
+            observations: observed.len(),
+        })
+    }
+
     /// The exact marginal variance of every latent.
     pub fn variances(&self) -> &[f64] {
         &self.variances

@@ -1,8 +1,10 @@
 //! The experiments of the RAMP paper and beyond: generators, baselines, metrics and figures.
 
+pub mod baselines;
 pub mod error;
 pub mod experiments;
 pub mod figure;
 pub mod gaussian;
 pub mod metrics;
+pub mod nonlinear_data;
 pub mod tree_data;

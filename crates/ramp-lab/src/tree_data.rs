@@ -1,5 +1,6 @@
 //! Data from a linear-Gaussian generative tree, the first experiment of the paper.
 
+use ramp::data::Dataset;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -54,6 +55,32 @@ pub struct TreeSample {
     pub latents: Vec<Vec<f32>>,
     /// The observed leaves from left to right.
     pub observations: Vec<Vec<f32>>,
+}
+
+impl TreeSample {
+    /// How many samples.
+    pub fn rows(&self) -> usize {
+        self.latents.first().map_or(0, Vec::len)
+    }
+
+    /// Cuts off the samples from a place on, into a sample of their own.
+    pub fn split_off(&mut self, at: usize) -> TreeSample {
+        let at = at.min(self.rows());
+        let cut = |rows: &mut Vec<Vec<f32>>| rows.iter_mut().map(|row| row.split_off(at)).collect();
+        TreeSample {
+            latents: cut(&mut self.latents),
+            observations: cut(&mut self.observations),
+        }
+    }
+
+    /// The observations as a data set with the names of [`FactorTree::balanced`](ramp::graph::FactorTree::balanced).
+    pub fn dataset(&self) -> Result<Dataset, LabError> {
+        let mut data = Dataset::new();
+        for (i, values) in self.observations.iter().enumerate() {
+            data = data.observe(format!("x{}", i + 1), 1, values.clone())?;
+        }
+        Ok(data)
+    }
 }
 
 impl LinearTree {

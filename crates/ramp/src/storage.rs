@@ -127,7 +127,7 @@ impl Drop for PendingFile {
 }
 
 /// Writes named arrays with a line of text beside them.
-pub(crate) fn write_tensors(
+pub fn write_tensors(
     path: &Path,
     tensors: Vec<(String, Vec<usize>, &[f32])>,
     text: &str,
@@ -159,10 +159,10 @@ pub(crate) fn write_tensors(
 }
 
 /// Text and arrays by name.
-pub(crate) type Stored = (String, HashMap<String, Vec<f32>>);
+pub type Stored = (String, HashMap<String, Vec<f32>>);
 
 /// What [`write_tensors`] wrote: the text and the arrays by name; `None` where there is no such file.
-pub(crate) fn read_tensors(path: &Path) -> Result<Option<Stored>> {
+pub fn read_tensors(path: &Path) -> Result<Option<Stored>> {
     let contents = match fs::read(path) {
         Ok(contents) => contents,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),

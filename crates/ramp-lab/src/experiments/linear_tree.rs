@@ -1,37 +1,29 @@
 //! The linear Gaussian tree: RAMP against exact inference and the mean-field posterior (paper, "Gaussian Tree").
 
-use super::linear_tree_figures::{LinearTreeCurves, correlation_figure, variance_figure};
-use super::run::{Scale, Watch, peak_rss_mb};
+use super::bbvi_course::{BbviSettings, BbviTask};
+use super::fitting::{Fitting, Point};
+use super::linear_tree_figures::{
+    LinearTreeCurves, bbvi_figure, correlation_figure, variance_figure,
+};
+use super::run::{Outcome, Piece, Recipe, Scale, Watch, peak_rss_mb, write_json};
+use crate::baselines::Bbvi;
 use crate::error::LabError;
-use crate::metrics::{mean, median, pearson};
+use crate::metrics::{mean, pearson};
 use crate::tree_data::{LinearTree, TreeSample};
 use ramp::data::Dataset;
 use ramp::family::View;
 use ramp::graph::FactorTree;
 use ramp::model::Model;
-use ramp::storage::write_atomically;
-use ramp::train::{Control, Decay, Event, Optimizer, Stop, TrainSpec, Trainer};
+use ramp::train::{Decay, Optimizer, TrainSpec};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Fresh samples on which everything is measured.
 const TEST_SAMPLES: usize = 10_000;
-/// Points on the learning curves.
-const CURVE_POINTS: usize = 50;
 /// The random stream of training data, and that of test data.
 const TRAIN: u64 = 0;
 const TEST: u64 = 1;
-
-/// How the model is trained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Recipe {
-    /// What reaches exact inference.
-    Ours,
-    /// The paper's table: full batch, 500 iterations of Adam at 0.001, networks that see natural parameters.
-    Paper,
-}
 
 /// The settings of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +38,8 @@ pub struct LinearTreeRun {
     pub view: View,
     /// The training settings.
     pub train: TrainSpec,
+    /// The settings of BBVI.
+    pub bbvi: BbviSettings,
     /// The seed of data, weights and batches.
     pub seed: u64,
     /// Threads; all of the machine's by default.
@@ -97,19 +91,22 @@ impl LinearTreeRun {
             n: 10_000,
             view,
             train,
+            bbvi: BbviSettings::new(scale, 2500, seed),
             seed,
             threads: None,
         }
     }
 }
 
-/// One number per latent for RAMP and for exact inference, root first, level order.
+/// One number per latent for every method, root first, level order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Correlations {
     /// RAMP.
     pub ramp: Vec<f64>,
     /// Exact inference with the true parameters.
     pub exact: Vec<f64>,
+    /// Black-box variational inference with a learned generative tree.
+    pub bbvi: Vec<f64>,
 }
 
 /// Average posterior variances per latent.
@@ -134,6 +131,21 @@ pub struct CurvePoint {
     pub variance: Vec<f64>,
 }
 
+/// A point of BBVI's learning curve.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BbviPoint {
+    /// Steps taken.
+    pub iteration: usize,
+    /// Absolute correlation of posterior means with true latents, on the samples it learns from.
+    pub corr: Vec<f64>,
+}
+
+impl Point for BbviPoint {
+    fn iteration(&self) -> usize {
+        self.iteration
+    }
+}
+
 /// Everything a run measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LinearTreeResults {
@@ -143,6 +155,10 @@ pub struct LinearTreeResults {
     pub variance: Variances,
     /// The learning curves.
     pub corr_history: Vec<CurvePoint>,
+    /// The learning curve of BBVI.
+    pub bbvi_history: Vec<BbviPoint>,
+    /// Wall time of BBVI in this session, in seconds.
+    pub bbvi_seconds: f64,
     /// The free energy of every iteration's batch, in nats.
     pub free_energy_history: Vec<f64>,
     /// The population that free energies refer to.
@@ -161,35 +177,25 @@ pub struct LinearTreeResults {
     pub version: String,
 }
 
-/// The outcome of a run: results and files, or a state to go on from.
-#[derive(Debug)]
-pub enum Outcome {
-    /// Done; the files are written.
-    Done {
-        /// What was measured.
-        results: Box<LinearTreeResults>,
-        /// What was written.
-        files: Vec<PathBuf>,
-    },
-    /// Stopped at this iteration; the same command goes on from there.
-    Interrupted(usize),
-}
-
-/// What keeps the learning curves across sessions.
-#[derive(Serialize, Deserialize)]
-struct Curves {
-    settings: LinearTreeRun,
-    points: Vec<CurvePoint>,
+impl Point for CurvePoint {
+    fn iteration(&self) -> usize {
+        self.iteration
+    }
 }
 
 impl LinearTreeRun {
     /// Trains, measures and writes `results.json` and figures into a folder; goes on from a checkpoint that is there.
-    pub fn run(&self, out: &Path, watch: &mut dyn Watch) -> Result<Outcome, LabError> {
+    pub fn run(
+        &self,
+        out: &Path,
+        watch: &mut dyn Watch,
+    ) -> Result<Outcome<LinearTreeResults>, LabError> {
         let start = Instant::now();
         let generator = LinearTree::default();
-        let data = dataset(&generator.sample(self.n, self.seed, TRAIN)?)?;
+        let train = generator.sample(self.n, self.seed, TRAIN)?;
+        let data = train.dataset()?;
         let test = generator.sample(TEST_SAMPLES, self.seed, TEST)?;
-        let test_data = dataset(&test)?;
+        let test_data = test.dataset()?;
         let posterior = generator.gaussian()?.posterior(&[])?;
         let exact_means = posterior.means(&test.observations)?;
 
@@ -199,92 +205,55 @@ impl LinearTreeRun {
             .view(self.view)
             .seed(self.seed)
             .build(&data)?;
-
-        let curve_file = out.join("checkpoint").join("curves.json");
-        let mut curves = Curves {
-            settings: self.clone(),
-            points: self.stored_points(&curve_file),
+        let folder = out.join("checkpoint");
+        let fitting = Fitting {
+            what: "RAMP",
+            train: &self.train,
+            threads: self.threads,
+            folder: &folder,
         };
-        let every = (self.train.iterations / CURVE_POINTS).max(1);
-        let mut times = vec![];
-        let mut begun = Instant::now();
-        let mut trouble = None;
-        let fit = {
-            let observer = |event: &Event<'_>| match event {
-                Event::Start {
-                    iteration,
-                    iterations,
-                    model,
-                } => {
-                    curves.points.retain(|p| p.iteration <= *iteration);
-                    if *iteration == 0 {
-                        trouble = measure(model, &test, &test_data, 0)
-                            .map(|p| curves.points = vec![p])
-                            .err();
-                    }
-                    watch.start(*iteration, *iterations);
-                    Control::Continue
-                }
-                Event::Begin => {
-                    begun = Instant::now();
-                    Control::Continue
-                }
-                Event::Step { record, model } => {
-                    times.push(begun.elapsed().as_secs_f64() * 1e3);
-                    if record.iteration % every == 0 {
-                        match measure(model, &test, &test_data, record.iteration) {
-                            Ok(point) => curves.points.push(point),
-                            Err(error) => trouble = Some(error),
-                        }
-                    }
-                    match trouble {
-                        Some(_) => Control::Stop,
-                        None => watch.step(record),
-                    }
-                }
-                Event::Checkpoint { .. } => {
-                    trouble = write_json(&curve_file, &curves).err();
-                    Control::Continue
-                }
-                _ => Control::Continue,
-            };
-            let mut trainer = Trainer::new(self.train.clone())?
-                .checkpoints(out.join("checkpoint"), every.max(10))
-                .observer(observer);
-            if let Some(threads) = self.threads {
-                trainer = trainer.threads(threads);
-            }
-            trainer.fit(&mut model, &data)?
+        let measure = |model: &Model, at: usize| measure(model, &test, &test_data, at);
+        let fitted = match fitting.run(&mut model, &data, self, &measure, watch)? {
+            Piece::Done(fitted) => fitted,
+            Piece::Interrupted(at) => return Ok(Outcome::Interrupted(at)),
         };
-        if let Some(error) = trouble {
-            return Err(error);
-        }
-        if fit.stop == Stop::Interrupted {
-            return Ok(Outcome::Interrupted(fit.iteration));
-        }
+        let of_bbvi = |bbvi: &Bbvi, iteration: usize| BbviPoint {
+            iteration,
+            corr: latent_correlations(&(0..7).map(|k| bbvi.means(k)).collect::<Vec<_>>(), &train),
+        };
+        let task = BbviTask {
+            prefix: "",
+            parents: generator.parents()?,
+            train: &train,
+            test: &test,
+            threads: self.threads,
+            folder: &folder,
+        };
+        let bbvi = match self.bbvi.run(task, &of_bbvi, watch)? {
+            Piece::Done(bbvi) => bbvi,
+            Piece::Interrupted(at) => return Ok(Outcome::Interrupted(at)),
+        };
 
-        let last = measure(&model, &test, &test_data, fit.iteration)?;
-        let exact = exact_means
-            .iter()
-            .zip(&test.latents)
-            .map(|(m, z)| pearson(m, z).abs())
-            .collect();
+        let last = measure(&model, fitted.iteration)?;
         let results = LinearTreeResults {
             corr: Correlations {
                 ramp: last.corr,
-                exact,
+                exact: latent_correlations(&exact_means, &test),
+                bbvi: latent_correlations(&bbvi.means, &test),
             },
             variance: Variances {
                 ramp: last.variance,
                 exact: posterior.variances().to_vec(),
                 mean_field: posterior.mean_field_variances().to_vec(),
             },
-            corr_history: curves.points,
-            free_energy_history: fit.records.iter().map(|r| r.free_energy).collect(),
+            corr_history: fitted.curve,
+            bbvi_history: bbvi.curve,
+            bbvi_seconds: bbvi.seconds,
+            free_energy_history: fitted.records.iter().map(|r| r.free_energy).collect(),
             population: self.train.population.unwrap_or(self.n),
             seconds: start.elapsed().as_secs_f64(),
-            iterations: fit.iteration,
-            ms_per_iteration: (!times.is_empty()).then(|| median(&times)),
+            iterations: fitted.iteration,
+            ms_per_iteration: fitted.ms_per_iteration,
             peak_rss_mb: peak_rss_mb(),
             settings: self.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -295,22 +264,16 @@ impl LinearTreeRun {
             files,
         })
     }
-
-    /// The curve of an earlier session with the same settings; a missing or damaged one only leaves a gap in the picture.
-    fn stored_points(&self, file: &Path) -> Vec<CurvePoint> {
-        std::fs::read(file)
-            .ok()
-            .and_then(|bytes| serde_json::from_slice::<Curves>(&bytes).ok())
-            .filter(|stored| stored.settings == *self)
-            .map(|stored| stored.points)
-            .unwrap_or_default()
-    }
 }
 
 impl LinearTreeResults {
     fn write(&self, out: &Path, generator: &LinearTree) -> Result<Vec<PathBuf>, LabError> {
         let curves = LinearTreeCurves {
             iterations: self.corr_history.iter().map(|p| p.iteration).collect(),
+            bbvi_iterations: self.bbvi_history.iter().map(|p| p.iteration).collect(),
+            bbvi_correlation: self.bbvi_history.iter().map(|p| p.corr.clone()).collect(),
+            final_correlation: self.corr.ramp.clone(),
+            final_bbvi_correlation: self.corr.bbvi.clone(),
             correlation: self.corr_history.iter().map(|p| p.corr.clone()).collect(),
             variance: self
                 .corr_history
@@ -325,6 +288,7 @@ impl LinearTreeResults {
         };
         let correlation = correlation_figure(&curves)?.write(out, "correlation")?;
         let variance = variance_figure(&curves)?.write(out, "variance")?;
+        let bbvi = bbvi_figure(&curves)?.write(out, "bbvi")?;
         let json = out.join("results.json");
         write_json(&json, self)?;
         Ok(vec![
@@ -333,23 +297,18 @@ impl LinearTreeResults {
             correlation.png,
             variance.svg,
             variance.png,
+            bbvi.svg,
+            bbvi.png,
         ])
     }
 }
 
-fn write_json(path: &Path, value: &impl Serialize) -> Result<(), LabError> {
-    let text = serde_json::to_vec_pretty(value).map_err(|e| {
-        LabError::Invalid(format!("{} cannot be written as JSON: {e}", path.display()))
-    })?;
-    Ok(write_atomically(path, &text)?)
-}
-
-fn dataset(sample: &TreeSample) -> Result<Dataset, LabError> {
-    let mut data = Dataset::new();
-    for (i, values) in sample.observations.iter().enumerate() {
-        data = data.observe(format!("x{}", i + 1), 1, values.clone())?;
-    }
-    Ok(data)
+/// The absolute correlation of every latent's means with its true values, of as many samples as there are means.
+fn latent_correlations(means: &[Vec<f64>], sample: &TreeSample) -> Vec<f64> {
+    let pairs = means.iter().zip(&sample.latents);
+    pairs
+        .map(|(means, truth)| pearson(means, &truth[..means.len()]).abs())
+        .collect()
 }
 
 /// Correlations and average variances of a model's posteriors on test samples.
@@ -378,20 +337,8 @@ fn measure(
 
 #[cfg(test)]
 mod tests {
+    use super::super::run::tests::{StopAfter, done};
     use super::*;
-
-    /// Stops after a number of steps.
-    struct StopAt(usize);
-    impl Watch for StopAt {
-        fn start(&mut self, _: usize, _: usize) {}
-        fn step(&mut self, record: &ramp::train::Record) -> Control {
-            if record.iteration == self.0 {
-                Control::Stop
-            } else {
-                Control::Continue
-            }
-        }
-    }
 
     fn small() -> LinearTreeRun {
         let mut run = LinearTreeRun::new(Scale::Quick, Recipe::Ours, 3);
@@ -401,17 +348,11 @@ mod tests {
             batch: Some(100),
             ..run.train
         };
+        run.bbvi.n = 100;
+        run.bbvi.learning.iterations = 20;
+        run.bbvi.inference.iterations = 10;
+        run.bbvi.inference.samples = 4;
         run
-    }
-
-    fn done(outcome: Outcome) -> LinearTreeResults {
-        match outcome {
-            Outcome::Done { results, files } => {
-                assert!(files.iter().all(|f| f.is_file()), "{files:?}");
-                *results
-            }
-            Outcome::Interrupted(at) => panic!("stopped at {at}"),
-        }
     }
 
     #[test]
@@ -419,10 +360,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let whole = done(small().run(&folder.path().join("whole"), &mut ()).unwrap());
         let pieces = folder.path().join("pieces");
-        for stop in [7, 15] {
-            assert!(
-                matches!(small().run(&pieces, &mut StopAt(stop)).unwrap(), Outcome::Interrupted(at) if at == stop)
-            );
+        // Twice while RAMP learns, once while BBVI does, once while it infers.
+        for (what, at, steps) in [
+            ("RAMP", 7, 7),
+            ("RAMP", 15, 8),
+            ("BBVI", 13, 15 + 13),
+            ("BBVI, fresh samples", 4, 7 + 4),
+        ] {
+            match small().run(&pieces, &mut StopAfter(steps)).unwrap() {
+                Outcome::Interrupted(stopped) => {
+                    assert_eq!((&stopped.what[..], stopped.iteration), (what, at));
+                }
+                Outcome::Done { .. } => panic!("{what} was not stopped"),
+            }
             assert!(!pieces.join("results.json").exists());
         }
         let pieces = done(small().run(&pieces, &mut ()).unwrap());
@@ -430,6 +380,8 @@ mod tests {
         assert_eq!(whole.variance.ramp, pieces.variance.ramp);
         assert_eq!(whole.free_energy_history, pieces.free_energy_history);
         assert_eq!(whole.corr_history.len(), pieces.corr_history.len());
+        assert_eq!(whole.corr.bbvi, pieces.corr.bbvi);
+        assert_eq!(whole.bbvi_history.len(), pieces.bbvi_history.len());
     }
 
     #[test]
@@ -441,6 +393,7 @@ mod tests {
         for path in [
             "/corr/ramp",
             "/corr/exact",
+            "/corr/bbvi",
             "/variance/ramp",
             "/variance/exact",
             "/variance/mean_field",

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::LabError;
-use crate::figure::{
-    BLUE, COLUMN_MM, Color, Figure, GREEN, Key, Legend, Marker, PAGE_MM, Panel, Stroke, VERMILLION,
-    series,
+use super::latents::{
+    BBVI_COLOR, INK, RAMP_COLOR, depth_color, depth_entries, latent_names, method_bars, reference,
 };
+use crate::error::LabError;
+use crate::figure::{COLUMN_MM, Color, Figure, GREY, Key, Legend, Marker, PAGE_MM, Panel, Stroke};
 
 /// What a run on the linear tree leaves for its figures. Latents count in level order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,14 @@ pub struct LinearTreeCurves {
     pub mean_field_variance: Vec<f64>,
     /// The average posterior variance after the last iteration, per latent.
     pub final_variance: Vec<f64>,
+    /// The iterations at which the curves of BBVI have a point.
+    pub bbvi_iterations: Vec<usize>,
+    /// The absolute correlation of BBVI's means and true latents, per point and latent.
+    pub bbvi_correlation: Vec<Vec<f64>>,
+    /// RAMP's correlation after the last iteration, per latent.
+    pub final_correlation: Vec<f64>,
+    /// That of BBVI.
+    pub final_bbvi_correlation: Vec<f64>,
     /// The level of every latent, 0 for the root.
     pub depth_of_latent: Vec<usize>,
 }
@@ -32,18 +40,23 @@ pub struct LinearTreeCurves {
 impl LinearTreeCurves {
     /// Refuses curves whose lengths do not agree, rather than drawing some of them.
     fn check(&self) -> Result<(), LabError> {
-        let (points, latents) = (self.iterations.len(), self.depth_of_latent.len());
+        let latents = self.depth_of_latent.len();
         let complain = |what: &str, found: usize, wanted: usize, of: &str| {
             Err(LabError::Invalid(format!(
                 "the curves of the linear tree have {found} values of {what} for {wanted} {of}"
             )))
         };
-        for (what, rows) in [
-            ("correlation", &self.correlation),
-            ("variance", &self.variance),
+        for (what, rows, iterations) in [
+            ("correlation", &self.correlation, &self.iterations),
+            ("variance", &self.variance, &self.iterations),
+            (
+                "BBVI's correlation",
+                &self.bbvi_correlation,
+                &self.bbvi_iterations,
+            ),
         ] {
-            if rows.len() != points {
-                return complain(what, rows.len(), points, "iterations");
+            if rows.len() != iterations.len() {
+                return complain(what, rows.len(), iterations.len(), "iterations");
             }
             if let Some(row) = rows.iter().find(|row| row.len() != latents) {
                 return complain(what, row.len(), latents, "latents");
@@ -54,6 +67,8 @@ impl LinearTreeCurves {
             ("exact variance", &self.exact_variance),
             ("mean-field variance", &self.mean_field_variance),
             ("final variance", &self.final_variance),
+            ("final correlation", &self.final_correlation),
+            ("BBVI's final correlation", &self.final_bbvi_correlation),
         ] {
             if values.len() != latents {
                 return complain(what, values.len(), latents, "latents");
@@ -67,10 +82,7 @@ impl LinearTreeCurves {
         rows: &'a [Vec<f64>],
         latent: usize,
     ) -> impl Iterator<Item = (f64, f64)> + 'a {
-        self.iterations
-            .iter()
-            .zip(rows)
-            .map(move |(&iteration, row)| (iteration as f64, row[latent]))
+        course(&self.iterations, rows, latent)
     }
 
     /// Latents from the deepest up, so that the few near the root are drawn over the many below.
@@ -100,9 +112,65 @@ pub fn correlation_figure(curves: &LinearTreeCurves) -> Result<Figure, LabError>
     for (latent, color) in curves.drawing_order() {
         panel = panel.hline(curves.exact_correlation[latent], reference(color).dashed());
     }
-    panel = depth_entries(panel, curves)
+    panel = depth_entries(panel, &curves.depth_of_latent)
         .legend_entry("exact inference", Key::Line(reference(INK).dashed()));
     Ok(Figure::new(COLUMN_MM, 62.0).panel(panel))
+}
+
+/// BBVI beside RAMP: correlations per iteration with the level of exact inference, and at the end.
+pub fn bbvi_figure(curves: &LinearTreeCurves) -> Result<Figure, LabError> {
+    curves.check()?;
+    let during = |title: &str, iterations: &[usize], rows: &[Vec<f64>]| {
+        let mut panel = Panel::new()
+            .title(title)
+            .x_label("Iteration")
+            .y_label("|Pearson correlation|")
+            .y_range(0.0, 1.0)
+            .legend(Legend::Hidden);
+        for (latent, color) in curves.drawing_order() {
+            panel = panel.line(course(iterations, rows, latent), Stroke::new(color));
+        }
+        for (latent, color) in curves.drawing_order() {
+            panel = panel.hline(curves.exact_correlation[latent], reference(color).dashed());
+        }
+        panel
+    };
+    let ramp = depth_entries(
+        during("RAMP", &curves.iterations, &curves.correlation).legend(Legend::Inside),
+        &curves.depth_of_latent,
+    )
+    .legend_entry("exact inference", Key::Line(reference(INK).dashed()));
+    let bars = method_bars(vec![
+        ("exact", &curves.exact_correlation, GREY),
+        ("RAMP", &curves.final_correlation, RAMP_COLOR),
+        ("BBVI", &curves.final_bbvi_correlation, BBVI_COLOR),
+    ]);
+    let end = Panel::new()
+        .title("After training")
+        .x_categories(latent_names(curves.depth_of_latent.len()))
+        .y_label("|Pearson correlation|")
+        .y_range(0.0, 1.0)
+        .legend(Legend::Above)
+        .bars(bars);
+    Ok(Figure::new(PAGE_MM, 60.0)
+        .panel(during(
+            "BBVI",
+            &curves.bbvi_iterations,
+            &curves.bbvi_correlation,
+        ))
+        .panel(ramp)
+        .panel(end)
+        .column_shares([1.0, 1.0, 1.15])
+        .lettered())
+}
+
+fn course<'a>(
+    iterations: &'a [usize],
+    rows: &'a [Vec<f64>],
+    latent: usize,
+) -> impl Iterator<Item = (f64, f64)> + 'a {
+    let points = iterations.iter().zip(rows);
+    points.map(move |(&iteration, row)| (iteration as f64, row[latent]))
 }
 
 /// The average posterior variance of each latent: per iteration, and at the end of training against
@@ -130,9 +198,7 @@ pub fn variance_figure(curves: &LinearTreeCurves) -> Result<Figure, LabError> {
     let mut end = Panel::new()
         .title("After training")
         .x_label("Latent")
-        .x_categories(
-            (1..=curves.depth_of_latent.len()).map(|number| format!("z{}", subscript(number))),
-        )
+        .x_categories(latent_names(curves.depth_of_latent.len()))
         .y_label("Posterior variance")
         .y_range(0.0, final_upper_end(curves))
         .legend(Legend::Right);
@@ -153,7 +219,7 @@ pub fn variance_figure(curves: &LinearTreeCurves) -> Result<Figure, LabError> {
                 Marker::disc(color),
             );
     }
-    end = depth_entries(end, curves)
+    end = depth_entries(end, &curves.depth_of_latent)
         .legend_entry("RAMP", Key::Line(Stroke::new(INK)))
         .legend_entry("RAMP", Key::Marker(Marker::disc(INK)))
         .legend_entry("exact inference", Key::Line(reference(INK).dashed()))
@@ -162,48 +228,6 @@ pub fn variance_figure(curves: &LinearTreeCurves) -> Result<Figure, LabError> {
         .panel(course)
         .panel(end)
         .lettered())
-}
-
-/// The colour of legend entries that hold for every depth.
-const INK: Color = Color::hex(0x333333);
-
-/// One colour per level, the root first.
-fn depth_color(depth: usize) -> Color {
-    match depth {
-        0 => BLUE,
-        1 => VERMILLION,
-        2 => GREEN,
-        deeper => series(deeper),
-    }
-}
-
-/// Thinner than the data it is compared with.
-fn reference(color: Color) -> Stroke {
-    Stroke::new(color).width(0.9)
-}
-
-fn depth_entries(mut panel: Panel, curves: &LinearTreeCurves) -> Panel {
-    let mut first = 0;
-    for group in curves.depth_of_latent.chunk_by(|a, b| a == b) {
-        let (from, to) = (first + 1, first + group.len());
-        let name = match group.len() {
-            1 => format!("z{}", subscript(from)),
-            2 => format!("z{}, z{}", subscript(from), subscript(to)),
-            _ => format!("z{} – z{}", subscript(from), subscript(to)),
-        };
-        panel = panel.legend_entry(
-            name,
-            Key::Line(Stroke::new(depth_color(group[0])).width(1.6)),
-        );
-        first = to;
-    }
-    panel
-}
-
-fn subscript(number: usize) -> String {
-    let small =
-        |digit: char| char::from_u32(0x2080 + digit.to_digit(10).unwrap_or(0)).unwrap_or(digit);
-    number.to_string().chars().map(small).collect()
 }
 
 /// The end of the axis while training, which starts near the prior's variance of one.
@@ -267,6 +291,10 @@ mod tests {
             rows(&|i, k| exact[k] + (1.0 - exact[k]) * (1.0 - rise(i, k)) + wobble(i, k));
         LinearTreeCurves {
             final_variance: variance.last().unwrap().clone(),
+            bbvi_iterations: iterations.iter().map(|i| 5 * i).collect(),
+            bbvi_correlation: rows(&|i, k| 0.8 * correlations[k] * rise(i / 2, k)),
+            final_correlation: correlations.clone(),
+            final_bbvi_correlation: correlations.iter().map(|c| 0.8 * c).collect(),
             correlation,
             variance,
             exact_correlation: correlations,
@@ -278,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn both_figures_draw() {
+    fn all_figures_draw() {
         let temporary = tempfile::tempdir().unwrap();
         // A place to look at them: FIGURES=folder cargo test -p ramp-lab figures_draw
         let wanted = std::env::var_os("FIGURES").map(std::path::PathBuf::from);
@@ -290,6 +318,7 @@ mod tests {
                 "linear-tree-correlation",
             ),
             (variance_figure(&curves).unwrap(), "linear-tree-variance"),
+            (bbvi_figure(&curves).unwrap(), "linear-tree-bbvi"),
         ] {
             assert!(figure.write(folder, name).unwrap().png.is_file());
         }
@@ -307,6 +336,9 @@ mod tests {
         let mut thin = plausible();
         thin.correlation[3].pop();
         assert!(correlation_figure(&thin).is_err());
+        let mut fewer = plausible();
+        fewer.bbvi_correlation.pop();
+        assert!(bbvi_figure(&fewer).is_err());
         let mut bare = plausible();
         bare.exact_variance.clear();
         assert!(correlation_figure(&bare).is_err());

@@ -1,7 +1,17 @@
 //! The experiments: each trains, measures, writes `results.json` and its figures into one folder.
 
+mod alignment;
+mod bbvi_course;
+mod fitting;
+mod latents;
 pub mod linear_tree;
 pub mod linear_tree_figures;
+pub mod misspecified_tree;
+mod misspecified_tree_figures;
+pub mod nonlinear_sweep;
+pub mod nonlinear_tree;
+mod nonlinear_tree_figures;
 mod run;
 
-pub use run::{Scale, Watch, peak_rss_mb};
+pub use bbvi_course::BbviSettings;
+pub use run::{Interrupted, Method, Outcome, PerMethod, Recipe, Scale, Step, Watch, peak_rss_mb};

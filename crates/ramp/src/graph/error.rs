@@ -49,6 +49,26 @@ pub enum GraphError {
         /// The nearest name, or what there is.
         hint: String,
     },
+    /// An interchange that belongs to another tree.
+    #[error(
+        "factors {first} and {second} do not hang on two latents that factor {across} joins: take an interchange of this tree"
+    )]
+    NoInterchange {
+        /// The factor across which branches should be swapped, counted from 1.
+        across: usize,
+        /// The factor of one branch.
+        first: usize,
+        /// The factor of the other branch.
+        second: usize,
+    },
+    /// Two trees that are compared have different observations.
+    #[error(
+        "the observation `{name}` is in one of the two trees only: trees are compared over the same observations"
+    )]
+    OtherObservations {
+        /// The observation.
+        name: String,
+    },
     /// A factor that joins nothing.
     #[error("factor {number} ({}) joins fewer than two variables: add another variable or remove the factor", list(.members))]
     SmallFactor {

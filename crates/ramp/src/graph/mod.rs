@@ -17,6 +17,7 @@
 
 mod builder;
 mod check;
+mod comparison;
 mod draft;
 mod drawing;
 mod error;
@@ -24,6 +25,7 @@ mod id;
 mod lookup;
 mod message;
 mod newick;
+mod nni;
 mod partition;
 mod rooted;
 mod schedule;
@@ -32,8 +34,10 @@ mod tree;
 mod tying;
 
 pub use builder::FactorTreeBuilder;
+pub use comparison::Match;
 pub use error::GraphError;
 pub use id::{FactorId, MessageId, VariableId};
+pub use nni::Interchange;
 pub use partition::WeakPair;
 pub use schedule::{Schedule, Stage};
 pub use shapes::MAX_VARIABLES;

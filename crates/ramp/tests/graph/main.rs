@@ -2,5 +2,6 @@
 
 mod errors;
 mod large;
+mod neighbours;
 mod properties;
 mod reading;

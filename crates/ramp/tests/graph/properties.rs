@@ -27,7 +27,7 @@ fn factors(most_new: usize) -> impl Strategy<Value = Vec<Vec<String>>> {
     })
 }
 
-fn tree(most_new: usize) -> impl Strategy<Value = FactorTree> {
+pub fn tree(most_new: usize) -> impl Strategy<Value = FactorTree> {
     factors(most_new).prop_map(|factors| FactorTree::from_factors(&factors, None).unwrap())
 }
 

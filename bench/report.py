@@ -1,0 +1,45 @@
+"""What the scripts that fill RESULTS.md share: runs that are trained once, the machine, a section between two marks."""
+import json
+import os
+import pathlib
+import platform
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def trained(experiment, name, words, seed):
+    """One run's results at paper scale; trained where they are not there yet, gone on with where they are half done."""
+    folder = ROOT / "out" / f"{experiment}-paper" / f"{name}-{seed}"
+    command = ["reproduce", experiment, "--scale", "paper", *words, "--seed", str(seed)]
+    if not (folder / "results.json").exists():
+        subprocess.run(["cargo", "run", "--release", "--", *command, "--out", str(folder)], cwd=ROOT, check=True)
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+        (folder / "commit").write_text(commit.stdout.strip())
+    results = json.loads((folder / "results.json").read_text())
+    results["command"] = "ramp " + " ".join(command[:-1]) + " S"
+    results["commit"] = (folder / "commit").read_text() if (folder / "commit").exists() else "unknown"
+    return results
+
+
+def machine():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return f"{line.split(':')[1].strip()}, {len(os.sched_getaffinity(0))} cores"
+    return platform.processor() or platform.machine()
+
+
+def met(yes):
+    return "met" if yes else "**not met**"
+
+
+def write_section(name, lines):
+    """Replaces what stands between a section's marks in RESULTS.md."""
+    begin, end = f"<!-- {name} begins -->", f"<!-- {name} ends -->"
+    path = ROOT / "RESULTS.md"
+    before, rest = path.read_text().split(begin)
+    text = before + "\n".join([begin, *lines, end]) + rest.split(end)[1]
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(text)
+    temporary.rename(path)
+    print(f"wrote {path.relative_to(ROOT)}")

@@ -1,0 +1,226 @@
+//! Black-box variational inference within an experiment: learning on training samples, then inference on fresh ones.
+
+use super::fitting::{CURVE_POINTS, Point};
+use super::run::{Interrupted, Piece, Scale, Step, Watch, keep, kept};
+use crate::baselines::{Bbvi, BbviSpec, Estimator, GenerativeTree};
+use crate::error::LabError;
+use crate::tree_data::TreeSample;
+use ramp::train::{Control, Decay};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::Instant;
+
+/// The settings of BBVI in an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BbviSettings {
+    /// Training samples; each has a posterior of its own to be learned.
+    pub n: usize,
+    /// Hidden units of every conditional.
+    pub hidden: usize,
+    /// How the generative tree is learned.
+    pub learning: BbviSpec,
+    /// How posteriors of fresh samples are inferred once it is known.
+    pub inference: BbviSpec,
+}
+
+impl BbviSettings {
+    /// The settings of a scale. As in the paper: 16 hidden units, 100 Monte Carlo samples, Adam on the full batch; the step size is
+    /// not given there, and this one does best.
+    pub fn new(scale: Scale, iterations: usize, seed: u64) -> Self {
+        let learning = BbviSpec {
+            iterations,
+            learning_rate: 1e-2,
+            seed,
+            ..BbviSpec::default()
+        };
+        let inference = BbviSpec {
+            iterations: 300,
+            samples: 25,
+            learning_rate: 5e-2,
+            decay: Decay::Cosine { to: 0.0 },
+            learn: false,
+            ..learning.clone()
+        };
+        let (n, learning, inference) = match scale {
+            Scale::Paper => (10_000, learning, inference),
+            Scale::Quick => (
+                2000,
+                BbviSpec {
+                    iterations: iterations / 3,
+                    samples: 32,
+                    ..learning
+                },
+                BbviSpec {
+                    iterations: 150,
+                    samples: 16,
+                    ..inference
+                },
+            ),
+        };
+        BbviSettings {
+            n,
+            hidden: 16,
+            learning,
+            inference,
+        }
+    }
+
+    /// The same with another estimator of gradients, for learning and inference.
+    pub fn estimator(mut self, estimator: Estimator) -> Self {
+        self.learning.estimator = estimator;
+        self.inference.estimator = estimator;
+        self
+    }
+}
+
+/// What BBVI is to learn from and to infer, and where its state is kept.
+pub(super) struct BbviTask<'a> {
+    /// Stands before the names of pieces of work.
+    pub prefix: &'a str,
+    /// The parent of every node of the generative tree.
+    pub parents: Vec<Option<usize>>,
+    pub train: &'a TreeSample,
+    pub test: &'a TreeSample,
+    pub threads: Option<usize>,
+    pub folder: &'a Path,
+}
+
+/// What came of it.
+pub(super) struct BbviCourse<P> {
+    pub curve: Vec<P>,
+    /// Posterior means of fresh samples, a row per latent.
+    pub means: Vec<Vec<f64>>,
+    /// Wall time of this session.
+    pub seconds: f64,
+}
+
+impl BbviSettings {
+    /// Learns and infers, or goes on doing so. `measure` looks at the posteriors of training samples.
+    pub(super) fn run<P: Point>(
+        &self,
+        task: BbviTask<'_>,
+        measure: &(dyn Fn(&Bbvi, usize) -> P + Sync),
+        watch: &mut dyn Watch,
+    ) -> Result<Piece<BbviCourse<P>>, LabError> {
+        let start = Instant::now();
+        let BbviTask {
+            prefix,
+            parents,
+            train,
+            test,
+            threads,
+            folder,
+        } = task;
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.unwrap_or(0))
+            .build()
+            .map_err(|e| LabError::Invalid(format!("cannot start threads for BBVI: {e}")))?;
+        let known: Vec<Vec<f32>> = train
+            .observations
+            .iter()
+            .map(|row| row[..self.n.min(row.len())].to_vec())
+            .collect();
+        let tree = GenerativeTree::random(
+            parents,
+            train.latents.len(),
+            self.hidden,
+            self.learning.seed,
+        )?;
+        let mut learning = Bbvi::new(tree, &known, self.learning.clone())?;
+        let curve_file = folder.join("bbvi-curve.json");
+        let mut curve: Vec<P> = kept(&curve_file, self).unwrap_or_default();
+        let every = (self.learning.iterations / CURVE_POINTS).max(1);
+
+        let learned = Session {
+            what: &format!("{prefix}BBVI"),
+            iterations: self.learning.iterations,
+            file: &folder.join("bbvi-learning.safetensors"),
+        };
+        let note = |bbvi: &Bbvi, save: bool| {
+            let at = bbvi.iteration();
+            if at.is_multiple_of(every) {
+                curve.retain(|p| p.iteration() < at);
+                curve.push(measure(bbvi, at));
+            }
+            if save {
+                keep(&curve_file, self, &curve)?;
+            }
+            Ok(())
+        };
+        if let Some(stopped) = learned.run(&mut learning, &pool, note, watch)? {
+            return Ok(Piece::Interrupted(stopped));
+        }
+
+        let mut inference = Bbvi::new(
+            learning.tree().clone(),
+            &test.observations,
+            self.inference.clone(),
+        )?;
+        let inferred = Session {
+            what: &format!("{prefix}BBVI, fresh samples"),
+            iterations: self.inference.iterations,
+            file: &folder.join("bbvi-inference.safetensors"),
+        };
+        if let Some(stopped) = inferred.run(&mut inference, &pool, |_, _| Ok(()), watch)? {
+            return Ok(Piece::Interrupted(stopped));
+        }
+        Ok(Piece::Done(BbviCourse {
+            curve,
+            means: (0..test.latents.len())
+                .map(|k| inference.means(k))
+                .collect(),
+            seconds: start.elapsed().as_secs_f64(),
+        }))
+    }
+}
+
+/// Steps with a checkpoint.
+struct Session<'a> {
+    what: &'a str,
+    iterations: usize,
+    file: &'a Path,
+}
+
+impl Session<'_> {
+    /// Takes the steps that are left; `note` hears of each and whether a checkpoint follows. Before the first all posteriors are
+    /// the prior, which correlates with nothing.
+    fn run(
+        &self,
+        bbvi: &mut Bbvi,
+        pool: &rayon::ThreadPool,
+        mut note: impl FnMut(&Bbvi, bool) -> Result<(), LabError>,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<Interrupted>, LabError> {
+        bbvi.resume(self.file)?;
+        watch.start(self.what, bbvi.iteration(), self.iterations);
+        let every = (self.iterations / 20).max(10);
+        while bbvi.iteration() < self.iterations {
+            let free_energy = pool.install(|| bbvi.step());
+            let at = bbvi.iteration();
+            if !free_energy.is_finite() {
+                return Err(LabError::Invalid(format!(
+                    "BBVI lost its way: the free energy of step {at} is not a number; use a smaller step size"
+                )));
+            }
+            let control = watch.step(Step {
+                iteration: at,
+                free_energy,
+                held_out: None,
+            });
+            let stop = control == Control::Stop && at < self.iterations;
+            let save = stop || at.is_multiple_of(every) || at == self.iterations;
+            note(bbvi, save)?;
+            if save {
+                bbvi.save(self.file)?;
+            }
+            if stop {
+                return Ok(Some(Interrupted {
+                    what: self.what.into(),
+                    iteration: at,
+                    iterations: self.iterations,
+                }));
+            }
+        }
+        Ok(None)
+    }
+}

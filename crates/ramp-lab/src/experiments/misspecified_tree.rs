@@ -1,0 +1,561 @@
+//! Misspecified trees: RAMP on randomly perturbed trees over data from the balanced one (paper, "Structural Misspecification").
+
+use super::linear_tree::LinearTreeRun;
+use super::misspecified_tree_figures::{mismatch_figure, moves_figure};
+use super::run::{
+    Interrupted, Outcome, Recipe, Scale, Step, Watch, keep, kept, peak_rss_mb, write_json,
+};
+use crate::error::LabError;
+use crate::metrics::pearson;
+use crate::tree_data::{LinearTree, TreeSample};
+use ramp::data::Dataset;
+use ramp::family::View;
+use ramp::graph::{FactorTree, Interchange};
+use ramp::model::Model;
+use ramp::train::{Control, Event, Stop, TrainSpec, Trainer};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Fresh samples on which everything is measured.
+const TEST_SAMPLES: usize = 10_000;
+/// The random streams of training data and test data.
+const TRAIN: u64 = 0;
+const TEST: u64 = 1;
+
+/// The settings of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MisspecifiedTreeRun {
+    /// How large.
+    pub scale: Scale,
+    /// How trained.
+    pub recipe: Recipe,
+    /// The most steps away from the true tree.
+    pub most_moves: usize,
+    /// Perturbed trees for every number of steps above zero.
+    pub trees: usize,
+    /// Training samples.
+    pub n: usize,
+    /// What networks see of beliefs.
+    pub view: View,
+    /// The training settings of every model.
+    pub train: TrainSpec,
+    /// The seed of data, trees, weights and batches.
+    pub seed: u64,
+    /// Models that train at the same time; one per processor by default.
+    pub threads: Option<usize>,
+}
+
+impl MisspecifiedTreeRun {
+    /// The settings of a scale and a recipe: those of the linear tree, on fewer trees when there is little time.
+    pub fn new(scale: Scale, recipe: Recipe, seed: u64) -> Self {
+        let linear = LinearTreeRun::new(scale, recipe, seed);
+        let (trees, train) = match scale {
+            Scale::Paper => (10, linear.train),
+            Scale::Quick => {
+                let shorter = TrainSpec {
+                    iterations: 400,
+                    warmup: linear.train.warmup * 400 / linear.train.iterations,
+                    ..linear.train
+                };
+                (3, shorter)
+            }
+        };
+        MisspecifiedTreeRun {
+            scale,
+            recipe,
+            most_moves: 4,
+            trees,
+            n: linear.n,
+            view: linear.view,
+            train,
+            seed,
+            threads: None,
+        }
+    }
+
+    /// The trees to train on: the true one, then perturbed ones by number of steps.
+    fn plans(&self, truth: &FactorTree) -> Result<Vec<Plan>, LabError> {
+        let mut plans = vec![Plan::new(truth, 0, 0, self.seed)?];
+        for moves in 1..=self.most_moves {
+            for number in 0..self.trees {
+                plans.push(Plan::new(truth, moves, number, self.seed)?);
+            }
+        }
+        Ok(plans)
+    }
+}
+
+/// A perturbed tree and how it came about.
+pub(super) struct Plan {
+    pub moves: usize,
+    pub number: usize,
+    pub tree: FactorTree,
+    /// The trees on the way, the true one first, each with the step that leads on.
+    pub way: Vec<(FactorTree, Interchange)>,
+}
+
+impl Plan {
+    /// Random steps from a tree: at each, an edge between latents, then one of the interchanges across it, all as likely.
+    ///
+    /// A step may undo the one before; the Robinson–Foulds distance tells.
+    pub fn new(
+        truth: &FactorTree,
+        moves: usize,
+        number: usize,
+        seed: u64,
+    ) -> Result<Self, LabError> {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream((1 << 32) + ((moves as u64) << 16) + number as u64);
+        let mut tree = truth.clone();
+        let mut way = vec![];
+        for _ in 0..moves {
+            let steps = tree.interchanges();
+            let edges: Vec<&[Interchange]> = steps.chunk_by(|a, b| a.across == b.across).collect();
+            if edges.is_empty() {
+                return Err(LabError::Invalid(
+                    "a tree of one latent has no neighbours to step to".into(),
+                ));
+            }
+            let across = edges[random.random_range(0..edges.len())];
+            let step = across[random.random_range(0..across.len())];
+            let next = tree.interchanged(step).map_err(ramp::Error::from)?;
+            way.push((tree, step));
+            tree = next;
+        }
+        Ok(Plan {
+            moves,
+            number,
+            tree,
+            way,
+        })
+    }
+
+    fn name(&self) -> String {
+        format!("k{}-{}", self.moves, self.number)
+    }
+}
+
+/// One latent of one model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatentRecord {
+    /// Steps from the true tree.
+    pub k: usize,
+    /// Which of the trees with as many steps.
+    pub seed: usize,
+    /// The latent's name in the perturbed tree.
+    pub latent: String,
+    /// Observations in a wrong branch, against the true latent that it is matched with.
+    pub mismatch: usize,
+    /// That true latent: the one of least mismatch.
+    pub matched: String,
+    /// The level of the matched latent, 0 for the root.
+    pub depth: usize,
+    /// Absolute correlation of posterior means with the matched latent, on fresh samples.
+    pub correlation: f64,
+}
+
+/// One trained model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TreeRecord {
+    /// Steps from the true tree.
+    pub k: usize,
+    /// Which of the trees with as many steps.
+    pub seed: usize,
+    /// The perturbed tree.
+    pub newick: String,
+    /// Its Robinson–Foulds distance from the true one.
+    pub robinson_foulds: usize,
+    /// The free energy of the last batch, in nats.
+    pub free_energy: f64,
+    /// Wall time of its training in the session that ended it, in seconds.
+    pub seconds: f64,
+}
+
+/// Everything a run measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MisspecifiedTreeResults {
+    /// One record per model and latent.
+    pub latents: Vec<LatentRecord>,
+    /// One record per model.
+    pub trees: Vec<TreeRecord>,
+    /// Wall time of this session, in seconds.
+    pub seconds: f64,
+    /// The most memory held, in MB.
+    pub peak_rss_mb: Option<f64>,
+    /// The settings.
+    pub settings: MisspecifiedTreeRun,
+    /// The version of this software.
+    pub version: String,
+}
+
+/// What is kept of a model that is done.
+#[derive(Clone, Serialize, Deserialize)]
+struct Finished {
+    tree: TreeRecord,
+    latents: Vec<LatentRecord>,
+}
+
+/// What all models share.
+struct Bench<'a> {
+    run: &'a MisspecifiedTreeRun,
+    truth: FactorTree,
+    depths: Vec<usize>,
+    data: Dataset,
+    test: TreeSample,
+    test_data: Dataset,
+    folder: PathBuf,
+}
+
+/// The one display of many models.
+struct Board<'a> {
+    watch: Mutex<(&'a mut dyn Watch, usize)>,
+    stop: std::sync::atomic::AtomicBool,
+}
+
+impl Board<'_> {
+    fn step(&self, free_energy: f64) -> Control {
+        // A watcher that panicked elsewhere must not take this model with it.
+        let mut watch = self.watch.lock().unwrap_or_else(|e| e.into_inner());
+        watch.1 += 1;
+        let step = Step {
+            iteration: watch.1,
+            free_energy,
+            held_out: None,
+        };
+        if watch.0.step(step) == Control::Stop {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        if self.stop.load(Ordering::Relaxed) {
+            Control::Stop
+        } else {
+            Control::Continue
+        }
+    }
+}
+
+impl MisspecifiedTreeRun {
+    /// Trains a model on every tree, several at a time, and writes `results.json` and figures; goes on from what is there.
+    pub fn run(
+        &self,
+        out: &Path,
+        watch: &mut dyn Watch,
+    ) -> Result<Outcome<MisspecifiedTreeResults>, LabError> {
+        let start = Instant::now();
+        self.train.check()?;
+        let generator = LinearTree::default();
+        let truth =
+            FactorTree::balanced(generator.depth, generator.arity).map_err(ramp::Error::from)?;
+        let plans = self.plans(&truth)?;
+        let test = generator.sample(TEST_SAMPLES, self.seed, TEST)?;
+        let bench = Bench {
+            run: self,
+            depths: generator.depth_of_latent()?,
+            data: generator.sample(self.n, self.seed, TRAIN)?.dataset()?,
+            test_data: test.dataset()?,
+            test,
+            truth,
+            folder: out.join("checkpoint"),
+        };
+        let mut finished: Vec<Option<Finished>> = plans
+            .iter()
+            .map(|plan| kept(&bench.file(plan), self))
+            .collect();
+        let open: Vec<usize> = (0..plans.len())
+            .filter(|&i| finished[i].is_none())
+            .collect();
+        let iterations = plans.len() * self.train.iterations;
+        let done_before = (plans.len() - open.len()) * self.train.iterations
+            + open
+                .iter()
+                .map(|&i| bench.steps_of(&plans[i]))
+                .sum::<usize>();
+        watch.start(&format!("{} trees", plans.len()), done_before, iterations);
+
+        let board = Board {
+            watch: Mutex::new((watch, done_before)),
+            stop: Default::default(),
+        };
+        let next = AtomicUsize::new(0);
+        let threads = self.threads.unwrap_or_else(rayon::current_num_threads);
+        // Plain threads, a model on each: they share nothing but the data, so no core waits for another.
+        let trained = std::thread::scope(|scope| {
+            let work = || {
+                let mut trained = vec![];
+                while let Some(&index) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = bench.model(&plans[index], &board);
+                    let failed = outcome.is_err();
+                    if failed {
+                        board.stop.store(true, Ordering::Relaxed);
+                    }
+                    trained.push((index, outcome));
+                    if failed || board.stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+                trained
+            };
+            let workers: Vec<_> = (0..threads.clamp(1, open.len().max(1)))
+                .map(|_| scope.spawn(work))
+                .collect();
+            workers
+                .into_iter()
+                .map(|worker| {
+                    worker
+                        .join()
+                        .map_err(|_| LabError::Invalid("a model's thread ended early".into()))
+                })
+                .collect::<Result<Vec<_>, _>>()
+        })?;
+        for (index, outcome) in trained.into_iter().flatten() {
+            finished[index] = outcome?;
+        }
+        let steps = board.watch.into_inner().map_or(done_before, |w| w.1);
+        let Some(finished) = finished.into_iter().collect::<Option<Vec<_>>>() else {
+            return Ok(Outcome::Interrupted(Interrupted {
+                what: format!("{} trees", plans.len()),
+                iteration: steps,
+                iterations,
+            }));
+        };
+        let (trees, latents): (Vec<_>, Vec<_>) =
+            finished.into_iter().map(|f| (f.tree, f.latents)).unzip();
+        let results = MisspecifiedTreeResults {
+            latents: latents.concat(),
+            trees,
+            seconds: start.elapsed().as_secs_f64(),
+            peak_rss_mb: peak_rss_mb(),
+            settings: self.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+        };
+        let files = results.write(out, &bench.truth, &bench.depths)?;
+        Ok(Outcome::Done {
+            results: Box::new(results),
+            files,
+        })
+    }
+}
+
+impl Bench<'_> {
+    fn file(&self, plan: &Plan) -> PathBuf {
+        self.folder.join(plan.name()).join("finished.json")
+    }
+
+    /// The steps that an unfinished model has behind it.
+    fn steps_of(&self, plan: &Plan) -> usize {
+        kept(&self.folder.join(plan.name()).join("steps.json"), self.run).unwrap_or(0)
+    }
+
+    /// Trains one model to its end; `None` if someone stopped it.
+    fn model(&self, plan: &Plan, board: &Board<'_>) -> Result<Option<Finished>, LabError> {
+        let start = Instant::now();
+        let folder = self.folder.join(plan.name());
+        let mut model = Model::builder(plan.tree.clone())
+            .view(self.run.view)
+            .seed(self.run.seed)
+            .build(&self.data)?;
+        let mut steps = 0;
+        let mut trouble = None;
+        let fit = {
+            let observer = |event: &Event<'_>| match event {
+                Event::Start { iteration, .. } => {
+                    steps = *iteration;
+                    Control::Continue
+                }
+                Event::Step { record, .. } => {
+                    steps = record.iteration;
+                    board.step(record.free_energy)
+                }
+                Event::Checkpoint { .. } => {
+                    trouble = keep(&folder.join("steps.json"), self.run, &steps).err();
+                    Control::Continue
+                }
+                _ => Control::Continue,
+            };
+            let every = (self.run.train.iterations / 10).max(10);
+            Trainer::new(self.run.train.clone())?
+                .threads(1)
+                .checkpoints(&folder, every)
+                .observer(observer)
+                .fit(&mut model, &self.data)?
+        };
+        if let Some(error) = trouble {
+            return Err(error);
+        }
+        if fit.stop == Stop::Interrupted && fit.records.len() < self.run.train.iterations {
+            return Ok(None);
+        }
+        let finished = Finished {
+            latents: self.latents(plan, &model)?,
+            tree: TreeRecord {
+                k: plan.moves,
+                seed: plan.number,
+                newick: plan.tree.to_newick().map_err(ramp::Error::from)?,
+                robinson_foulds: plan
+                    .tree
+                    .robinson_foulds(&self.truth)
+                    .map_err(ramp::Error::from)?,
+                free_energy: fit.records.last().map_or(f64::NAN, |r| r.free_energy),
+                seconds: start.elapsed().as_secs_f64(),
+            },
+        };
+        keep(&self.file(plan), self.run, &finished)?;
+        Ok(Some(finished))
+    }
+
+    fn latents(&self, plan: &Plan, model: &Model) -> Result<Vec<LatentRecord>, LabError> {
+        let posterior = model.posterior(&self.test_data)?;
+        let matches = plan.tree.matches(&self.truth).map_err(ramp::Error::from)?;
+        let latents = posterior.latents().iter().zip(matches);
+        Ok(latents
+            .map(|(latent, matched)| {
+                // Latents of the balanced tree come first, in level order.
+                let true_latent = matched.latent.index();
+                LatentRecord {
+                    k: plan.moves,
+                    seed: plan.number,
+                    latent: latent.name().to_owned(),
+                    mismatch: matched.mismatch,
+                    matched: self.truth.name(matched.latent).to_owned(),
+                    depth: self.depths[true_latent],
+                    correlation: pearson(&latent.means(0), &self.test.latents[true_latent]).abs(),
+                }
+            })
+            .collect())
+    }
+}
+
+impl MisspecifiedTreeResults {
+    /// The median correlation of latents of a depth and mismatch within perturbed trees, and how many there are.
+    pub fn perturbed_median(&self, depth: usize, mismatch: usize) -> (f64, usize) {
+        let chosen: Vec<f64> = self
+            .latents
+            .iter()
+            .filter(|l| l.k > 0 && l.depth == depth && l.mismatch == mismatch)
+            .map(|l| l.correlation)
+            .collect();
+        (crate::metrics::median(&chosen), chosen.len())
+    }
+
+    /// The median correlation of latents of a depth in the true tree.
+    pub fn unperturbed(&self, depth: usize) -> f64 {
+        let chosen: Vec<f64> = self
+            .latents
+            .iter()
+            .filter(|l| l.k == 0 && l.depth == depth)
+            .map(|l| l.correlation)
+            .collect();
+        crate::metrics::median(&chosen)
+    }
+
+    /// The largest mismatch of any latent.
+    pub fn largest_mismatch(&self) -> usize {
+        self.latents.iter().map(|l| l.mismatch).max().unwrap_or(0)
+    }
+
+    /// The tree to draw: two steps away as in the paper, or as many as there are, and of these the one most wrong.
+    fn shown(&self, truth: &FactorTree) -> Result<Plan, LabError> {
+        let (moves, seed) = (self.settings.most_moves.min(2), self.settings.seed);
+        let mut shown = Plan::new(truth, moves, 0, seed)?;
+        let mut most = 0;
+        for number in 0..self.settings.trees {
+            let plan = Plan::new(truth, moves, number, seed)?;
+            let matches = plan.tree.matches(truth).map_err(ramp::Error::from)?;
+            let wrong: usize = matches.iter().map(|m| m.mismatch).sum();
+            if wrong > most {
+                (shown, most) = (plan, wrong);
+            }
+        }
+        Ok(shown)
+    }
+
+    fn write(
+        &self,
+        out: &Path,
+        truth: &FactorTree,
+        depths: &[usize],
+    ) -> Result<Vec<PathBuf>, LabError> {
+        let mut files = vec![out.join("results.json")];
+        let shown = self.shown(truth)?;
+        for (figure, name) in [
+            (mismatch_figure(self, depths), "mismatch"),
+            (moves_figure(&shown, truth, depths)?, "trees"),
+        ] {
+            let written = figure.write(out, name)?;
+            files.extend([written.svg, written.png]);
+        }
+        write_json(&files[0], self)?;
+        Ok(files)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::run::tests::{StopAfter, done};
+    use super::*;
+
+    fn small() -> MisspecifiedTreeRun {
+        let mut run = MisspecifiedTreeRun::new(Scale::Quick, Recipe::Ours, 3);
+        (run.most_moves, run.trees, run.n, run.threads) = (2, 2, 200, Some(2));
+        run.train = TrainSpec {
+            iterations: 12,
+            batch: Some(100),
+            ..run.train
+        };
+        run
+    }
+
+    #[test]
+    fn a_run_in_pieces_measures_what_a_whole_run_measures() {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = done(small().run(&folder.path().join("whole"), &mut ()).unwrap());
+        assert_eq!(whole.trees.len(), 1 + 2 * 2);
+        assert_eq!(whole.latents.len(), 7 * whole.trees.len());
+        let out = folder.path().join("pieces");
+        for steps in [5, 20, 9] {
+            let stopped = small().run(&out, &mut StopAfter(steps)).unwrap();
+            assert!(matches!(stopped, Outcome::Interrupted(_)), "{steps}");
+            assert!(!out.join("results.json").exists());
+        }
+        let mut one_by_one = small();
+        one_by_one.threads = Some(1);
+        let refused = one_by_one.run(&folder.path().join("one"), &mut ()).unwrap();
+        assert_eq!(
+            whole.latents,
+            done(refused).latents,
+            "threads change nothing"
+        );
+        let pieces = done(small().run(&out, &mut ()).unwrap());
+        assert_eq!(whole.latents, pieces.latents);
+    }
+
+    #[test]
+    fn the_true_tree_has_no_mismatch_and_perturbed_ones_have_their_distance() {
+        let truth = FactorTree::balanced(4, 2).unwrap();
+        let run = small();
+        for plan in run.plans(&truth).unwrap() {
+            let distance = plan.tree.robinson_foulds(&truth).unwrap();
+            assert!(distance <= 2 * plan.moves);
+            assert_eq!(plan.way.len(), plan.moves);
+            let mismatches = plan.tree.matches(&truth).unwrap();
+            // A root of two branches that moved along an edge is misplaced in a tree with the same divisions.
+            let intact = mismatches.iter().all(|m| m.mismatch == 0);
+            assert!(
+                !intact || distance == 0,
+                "{distance} steps away without a mismatch"
+            );
+            assert!(plan.moves > 0 || intact);
+        }
+        let other = MisspecifiedTreeRun { seed: 4, ..run };
+        let newick = |r: &MisspecifiedTreeRun| -> Vec<String> {
+            let plans = r.plans(&truth).unwrap();
+            plans.iter().map(|p| p.tree.to_newick().unwrap()).collect()
+        };
+        assert_ne!(newick(&small()), newick(&other));
+        assert_eq!(newick(&small()), newick(&small()));
+    }
+}
