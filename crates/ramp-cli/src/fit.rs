@@ -60,6 +60,8 @@ impl Fit {
             .unwrap_or_else(|| Path::new("out").join(&name));
         self.check_folder(&out)?;
         let mut project = Project::prepare(file)?;
+        // Better now than after an hour of training.
+        words::check_writable(&out)?;
         print!("{}", words::describe(&project));
         // Nothing of an older run is touched before the new one has passed every check.
         if self.overwrite {
@@ -69,11 +71,10 @@ impl Fit {
         write_metrics(&out, &trained)?;
         if trained.stop == Stop::Interrupted {
             eprintln!(
-                "stopped after iteration {} of {}; go on with: ramp fit {} --out {} --resume",
+                "stopped after iteration {} of {}; go on with: {}",
                 trained.records.len(),
                 project.train.iterations,
-                self.model.display(),
-                out.display()
+                self.command(&["--resume"])
             );
             return Ok(Ending::Interrupted);
         }
@@ -85,10 +86,7 @@ impl Fit {
                 "software".into(),
                 format!("ramp {}", env!("CARGO_PKG_VERSION")),
             ),
-            (
-                "command".into(),
-                format!("ramp fit {}", self.model.display()),
-            ),
+            ("command".into(), self.command(&[])),
             ("seed".into(), project.train.seed.to_string()),
             ("iterations".into(), project.train.iterations.to_string()),
             (
@@ -129,21 +127,23 @@ impl Fit {
                 user: true,
             })
         };
-        let there = out
-            .join("checkpoint")
-            .join("checkpoint.safetensors")
-            .exists()
-            || out.join("weights.safetensors").exists();
+        let state = out.join("checkpoint").join("checkpoint.safetensors");
+        let there = state.exists() || out.join("weights.safetensors").exists();
         if there && !self.resume && !self.overwrite {
             return user(format!(
                 "`{}` holds a run already: --resume goes on with it, --overwrite starts anew, --out takes another folder",
                 out.display()
             ));
         }
-        if self.resume && !there {
+        if self.resume && !state.exists() {
             return user(format!(
-                "there is no run in `{}` to go on with",
-                out.display()
+                "there is no run in `{}` to go on with{}; leave --resume out to start one",
+                out.display(),
+                if there {
+                    ": its checkpoint is gone"
+                } else {
+                    ""
+                }
             ));
         }
         if out.exists() && !out.is_dir() {
@@ -152,8 +152,21 @@ impl Fit {
                 out.display()
             ));
         }
-        // Better now than after an hour of training.
-        words::check_writable(out)
+        Ok(())
+    }
+
+    /// The command that this is, as a shell takes it, with more words behind it.
+    fn command(&self, more: &[&str]) -> String {
+        let mut said = vec!["ramp".to_string(), "fit".into(), shell(&self.model)];
+        let mut say = |flag: &str, value: Option<String>| {
+            said.extend(value.into_iter().flat_map(|v| [flag.to_string(), v]));
+        };
+        say("--data", self.data.as_deref().map(shell));
+        say("--out", self.out.as_deref().map(shell));
+        say("--iterations", self.iterations.map(|n| n.to_string()));
+        say("--seed", self.seed.map(|n| n.to_string()));
+        said.extend(more.iter().map(|word| word.to_string()));
+        said.join(" ")
     }
 
     fn train(&self, project: &mut Project, out: &Path) -> Result<Trained, Failure> {
@@ -177,6 +190,16 @@ impl Fit {
             trainer = trainer.threads(usize::from(threads));
         }
         Ok(trainer.fit(&mut project.model, &project.data)?)
+    }
+}
+
+/// A path as one word of a shell.
+fn shell(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:@%,".contains(c);
+    match text.chars().all(plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
     }
 }
 

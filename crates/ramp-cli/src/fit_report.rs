@@ -88,11 +88,19 @@ impl Rebuild {
 }
 
 fn read_metrics(path: &Path) -> Result<Vec<Record>, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|source| ramp::Error::File {
-        action: "read",
-        path: path.to_path_buf(),
-        source,
+    let text = std::fs::read(path).map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => ramp::Error::Invalid(format!(
+            "there is no `{}`; `ramp fit` writes it, so the run is not whole",
+            path.display()
+        )),
+        _ => ramp::Error::File {
+            action: "read",
+            path: path.to_path_buf(),
+            source,
+        },
     })?;
+    // What is not UTF-8 is no JSON either, and its line is named below.
+    let text = String::from_utf8_lossy(&text);
     text.lines()
         .enumerate()
         .map(|(i, line)| {

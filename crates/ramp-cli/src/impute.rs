@@ -122,7 +122,9 @@ impl Filler<'_> {
                         let drawn = draws.map(|_| {
                             let mut rng = ChaCha8Rng::seed_from_u64(seed);
                             rng.set_stream((table.first_row() + gap.row) as u64);
-                            rng.set_word_pos((d * self.steps.max(1) + o) as u128 * 64);
+                            // A place of its own for every draw of every cell in the row.
+                            let series = self.run.encoder.observations.len();
+                            rng.set_word_pos((d * series + o) as u128 * 64);
                             draw(weights, &mut rng)
                         });
                         for (&at, values) in columns.iter().zip(&candidates) {
@@ -316,49 +318,16 @@ fn interleave(filled: &[Vec<Column>], draws: usize, rows: usize) -> Result<Table
         .flat_map(|_| (1..=draws as i64).map(Some))
         .collect();
     let mut columns = vec![Column::new(name, Cells::Integers(numbers))];
-    fn mix<T: Clone>(parts: &[&Vec<T>], rows: usize) -> Vec<T> {
-        (0..rows)
-            .flat_map(|r| parts.iter().map(move |p| p[r].clone()))
-            .collect()
-    }
+    // The copies stand one behind the other; their rows are taken in turn.
+    let order: Vec<u32> = (0..rows)
+        .flat_map(|row| (0..draws).map(move |d| (d * rows + row) as u32))
+        .collect();
     for (at, first) in filled[0].iter().enumerate() {
-        let cells = match &first.cells {
-            Cells::Unread { kind, rows } => Cells::Unread {
-                kind: kind.clone(),
-                rows: rows * draws,
-            },
-            Cells::Numbers(_) => Cells::Numbers(mix(
-                &filled
-                    .iter()
-                    .filter_map(|f| match &f[at].cells {
-                        Cells::Numbers(c) => Some(c),
-                        _ => None,
-                    })
-                    .collect::<Vec<_>>(),
-                rows,
-            )),
-            Cells::Integers(_) => Cells::Integers(mix(
-                &filled
-                    .iter()
-                    .filter_map(|f| match &f[at].cells {
-                        Cells::Integers(c) => Some(c),
-                        _ => None,
-                    })
-                    .collect::<Vec<_>>(),
-                rows,
-            )),
-            Cells::Texts(_) => Cells::Texts(mix(
-                &filled
-                    .iter()
-                    .filter_map(|f| match &f[at].cells {
-                        Cells::Texts(c) => Some(c),
-                        _ => None,
-                    })
-                    .collect::<Vec<_>>(),
-                rows,
-            )),
-        };
-        columns.push(Column::new(first.name.clone(), cells));
+        let mut all = first.clone();
+        for copy in &filled[1..] {
+            all.append(copy[at].clone())?;
+        }
+        columns.push(all.select(&order));
     }
     Ok(Table::new(columns)?)
 }

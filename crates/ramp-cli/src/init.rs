@@ -31,6 +31,18 @@ impl Init {
                 out.display()
             )));
         }
+        let ending = self
+            .data
+            .extension()
+            .unwrap_or_default()
+            .to_ascii_lowercase();
+        if ending == "npy" || ending == "npz" {
+            return Err(user(format!(
+                "`{}` holds arrays, which have no columns to start from; the book's chapter on the model file shows how to \
+                 observe them",
+                self.data.display()
+            )));
+        }
         let mut reader = open_table(&self.data)?;
         let columns = summarize(reader.as_mut())?;
         let text = model_file(&self.data, &out, &columns).map_err(user)?;

@@ -103,7 +103,15 @@ impl From<ramp_lab::error::LabError> for Failure {
     }
 }
 
+/// Room for a thread: without optimisation, one frame of the pairwise kernel takes more than a thread usually has.
+const STACK: usize = 16 << 20;
+
 fn main() -> ExitCode {
+    hush_guarded_parsers();
+    // Where threads cannot be had, the work itself will say so.
+    let _ = rayon::ThreadPoolBuilder::new()
+        .stack_size(STACK)
+        .build_global();
     let outcome = match Words::parse().command {
         Command::Init(words) => words.run(),
         Command::Check(words) => words.run(),
@@ -123,4 +131,18 @@ fn main() -> ExitCode {
             ExitCode::from(if failure.user { 2 } else { 1 })
         }
     }
+}
+
+/// Damaged Parquet files make their parser panic; the library catches that and returns a sentence, so the panic itself must
+/// not speak. Any other is a fault of ours and is told as always.
+fn hush_guarded_parsers() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !panic
+            .location()
+            .is_some_and(|at| at.file().contains("parquet-"))
+        {
+            tell(panic);
+        }
+    }));
 }

@@ -3,13 +3,15 @@
 use crate::progress::Passing;
 use crate::{Failure, interrupt, words};
 use ramp::data::Dataset;
-use ramp::data::table::{Cells, Column, ColumnType, Table, TableWriter, create_table};
+use ramp::data::table::{
+    Cells, Column, ColumnType, Table, TableWriter, check_format, create_table,
+};
 use ramp::model::Model;
 use ramp::project::Run;
 use ramp::project::source::Samples;
 use std::path::Path;
 
-/// Samples that go through the model together.
+/// Samples that go through the model together, at most.
 const AT_ONCE: usize = 4096;
 
 /// The ending of a passage through a file.
@@ -39,26 +41,19 @@ pub fn pass(
     all_columns: bool,
     mut each: impl FnMut(&Part<'_>) -> Result<Table, Failure>,
 ) -> Result<Passage, Failure> {
-    if from == to {
-        return Err(Failure {
-            sentence: format!(
-                "`{}` is both the data and the output; give the output another name",
-                to.display()
-            ),
-            user: true,
-        });
-    }
+    check_output(run, from, to)?;
+    let mut reader = run.read(from, all_columns)?;
     let folder = to
         .parent()
         .filter(|p| !p.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     words::check_writable(folder)?;
-    let mut reader = run.read(from, all_columns)?;
+    let at_once = reader.samples_at_once().min(AT_ONCE);
     let bar = Passing::new();
     let mut writer: Option<Box<dyn TableWriter>> = None;
     let (mut rows, mut unseen, mut first) = (0, 0, 0);
     let mut longer: Option<Model> = None;
-    while let Some(samples) = reader.next(AT_ONCE)? {
+    while let Some(samples) = reader.next(at_once)? {
         if interrupt::wished() {
             return Ok(Passage::Interrupted);
         }
@@ -99,6 +94,29 @@ pub fn pass(
     };
     writer.finish()?;
     Ok(Passage::Done { rows, unseen })
+}
+
+/// Whether a table may be written to this place: of a kind that is known, and no file that is still needed.
+fn check_output(run: &Run, from: &Path, to: &Path) -> Result<(), Failure> {
+    check_format(to)?;
+    let same = |other: &Path| match (to.canonicalize(), other.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => to == other,
+    };
+    let sentence = if same(from) {
+        "is both the data and the output"
+    } else if run.files().iter().any(|file| same(file)) {
+        "belongs to the run"
+    } else {
+        return Ok(());
+    };
+    Err(Failure {
+        sentence: format!(
+            "`{}` {sentence}; give the output another name",
+            to.display()
+        ),
+        user: true,
+    })
 }
 
 /// Says how a passage ended.
@@ -149,7 +167,7 @@ pub fn kept(
         });
     }
     let samples = part.first as i64..(part.first + part.samples.len()) as i64;
-    let steps = part.samples.steps() as i64;
+    let steps = part.samples.room() as i64;
     Ok(if long && run.chain.is_some() {
         let of = samples
             .clone()
@@ -222,7 +240,8 @@ pub fn numbers(
             })
             .collect();
     }
-    let length = part.samples.steps();
+    // The same for every part of a file, however long its own sequences are.
+    let length = part.samples.room();
     if long {
         return suffixes(0)
             .iter()

@@ -1,7 +1,7 @@
 //! What commands print: tables in plain text, and a project in words.
 
 use crate::Failure;
-use ramp::project::{Project, source::Samples};
+use ramp::project::Project;
 use std::path::Path;
 
 /// A table in plain text whose columns line up.
@@ -93,7 +93,7 @@ pub fn describe(project: &Project) -> String {
     let mut table = Table::new(&["observation", "kind", "missing"]).right(&[2]);
     const LISTED: usize = 40;
     for observation in project.encoder.observations.iter().take(LISTED) {
-        let missing = missing(&project.samples, &observation.columns);
+        let missing = missing(project, &observation.name);
         table.row(vec![
             observation.name.clone(),
             observation.encoding.describe(),
@@ -131,19 +131,24 @@ fn drawing(project: &Project) -> String {
     text
 }
 
-/// The fraction of items in which any of these columns is missing.
-fn missing(samples: &Samples, columns: &[String]) -> f64 {
-    let Some(table) = samples.table() else {
-        return 0.0;
+/// The fraction of items in which an observation is missing.
+fn missing(project: &Project, name: &str) -> f64 {
+    let count = |name: &str, rows: &dyn Fn(usize) -> bool| {
+        let Ok(observation) = project.data.observation(name) else {
+            return (0, 0);
+        };
+        let rows = (0..project.data.rows()).filter(|&r| rows(r));
+        rows.fold((0, 0), |(gone, all), row| {
+            (gone + usize::from(!observation.is_present(row)), all + 1)
+        })
     };
-    let columns: Vec<_> = columns
-        .iter()
-        .filter_map(|c| table.column(c).ok())
-        .collect();
-    let count = (0..table.rows())
-        .filter(|&row| columns.iter().any(|c| c.is_missing(row)))
-        .count();
-    count as f64 / table.rows().max(1) as f64
+    let (gone, all) = match (project.data.lengths(), project.file.chain()) {
+        (Some(lengths), Some(_)) => (1..=project.samples.steps())
+            .map(|t| count(&format!("{name}@{t}"), &|row| lengths[row] as usize >= t))
+            .fold((0, 0), |(a, b), (c, d)| (a + c, b + d)),
+        _ => count(name, &|_| true),
+    };
+    gone as f64 / all.max(1) as f64
 }
 
 /// Whether files can be written into a folder, which is made if it is not there.

@@ -35,7 +35,10 @@ pub enum Error {
 impl Error {
     /// Whether the caller's input caused this (exit code 2), not the software or the machine (exit code 1).
     pub fn is_user_mistake(&self) -> bool {
-        matches!(self, Error::Invalid(_) | Error::Graph(_))
+        matches!(
+            self,
+            Error::Invalid(_) | Error::Graph(_) | Error::NotFinite { .. }
+        )
     }
 }
 

@@ -231,6 +231,32 @@ impl Dataset {
         self.lengths.as_deref()
     }
 
+    /// A number that differs between data sets that differ, for all practical purposes: so that training does not go on
+    /// with other data than it began with.
+    pub fn fingerprint(&self) -> u64 {
+        // FNV-1a over whole words: quick, and the same on every machine.
+        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+        let mut mix = |word: u64| {
+            hash = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+            hash ^= hash >> 32;
+        };
+        mix(self.rows as u64);
+        self.lengths
+            .iter()
+            .flatten()
+            .for_each(|&l| mix(u64::from(l)));
+        for o in &self.observations {
+            o.name.bytes().for_each(|b| mix(u64::from(b)));
+            mix(o.features as u64);
+            match &o.values {
+                Values::Numbers(x) => x.iter().for_each(|x| mix(u64::from(x.to_bits()))),
+                Values::Bytes(x) => x.iter().for_each(|&x| mix(u64::from(x))),
+            }
+            o.present.iter().flatten().for_each(|&p| mix(u64::from(p)));
+        }
+        hash
+    }
+
     /// How many samples.
     pub fn rows(&self) -> usize {
         self.rows

@@ -5,6 +5,7 @@
 //!    run it in `f64` against quadrature and finite differences, and the kernels in `f32` lanes.
 //! 2. Add one line to the `families!` list below: a variant, the type, its name in model files and how a number in
 //!    parentheses (`beta(2)`) makes one.
+//! 3. Say in `project/columns.rs` how many coordinates its description has; the compiler asks for it.
 //!
 //! Nothing else changes: networks, messages, the free energy, training, inference and descriptions know only [`Belief`].
 

@@ -103,8 +103,24 @@ impl Reference {
         Ok(scores)
     }
 
+    /// The nodewise free energies of the reference's own samples, each compared with all others: beside its own copy a sample
+    /// would look less surprising than it is.
+    pub fn own_scores(&self, model: &Model) -> Result<Scores> {
+        let rows = self.rows();
+        let meeting = Meeting {
+            messages: self.messages.clone(),
+            presence: self.presence.clone(),
+            rows,
+            drawn: (0..rows as u32).collect(),
+            population: self.population,
+        };
+        let values = meeting.free_energy(&model.nodes)?;
+        Ok(Scores { rows, values })
+    }
+
     /// What every message brings: for each latent and each message into it, in order, by how much the mean free energy of
-    /// these samples falls when that message is left out.
+    /// these samples falls when that message is left out. The work grows with the square of a latent's messages; of very
+    /// many, only some are measured, evenly spread, and the others are `NaN`.
     pub fn brings(&self, model: &Model, data: &Dataset) -> Result<Vec<Vec<f64>>> {
         let nodes = &model.nodes;
         let mut brings: Vec<Vec<f64>> = nodes
@@ -113,10 +129,16 @@ impl Reference {
             .collect();
         self.meet(model, data, |_, mut meeting| {
             let whole = meeting.free_energy(nodes)?;
+            let pairs = meeting.rows * meeting.drawn.len();
             for (k, node) in nodes.iter().enumerate() {
+                let measured = measured(node.messages.len(), pairs);
                 let sum = |f: &[f64]| f.iter().sum::<f64>();
                 let whole = sum(&whole[k * meeting.rows..][..meeting.rows]);
                 for (i, m) in node.messages.clone().enumerate() {
+                    if !measured(i) {
+                        brings[k][i] = f64::NAN;
+                        continue;
+                    }
                     let kept = meeting.silence(m);
                     let without = meeting.free_energy(std::slice::from_ref(node))?;
                     brings[k][i] += (whole - sum(&without)) / data.rows() as f64;
@@ -159,6 +181,17 @@ impl Reference {
     }
 }
 
+/// Which of a latent's messages there is time to measure, each of which takes a look at all of them.
+fn measured(messages: usize, pairs: usize) -> impl Fn(usize) -> bool {
+    /// Pairs of samples that may be compared for one latent: some seconds of work.
+    const PAIRS: usize = 10_000_000_000;
+    /// What a message costs besides its pairs, in pairs.
+    const EACH: usize = 50_000;
+    let most = (PAIRS / (messages * (pairs + EACH)).max(1)).max(8);
+    let stride = messages.div_ceil(most).max(1);
+    move |i| i.is_multiple_of(stride)
+}
+
 /// A run of samples followed by the reference.
 struct Meeting {
     messages: Messages,
@@ -176,7 +209,7 @@ impl Meeting {
             scored: Some(self.rows),
         };
         let value = free_energy(nodes, &self.messages, &self.presence, mixture, None);
-        let all = self.rows + self.drawn.len();
+        let all = self.messages.rows();
         let samples: Vec<f64> = value
             .samples
             .chunks_exact(all)

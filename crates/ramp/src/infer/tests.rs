@@ -80,6 +80,33 @@ fn a_score_is_the_free_energy_and_minds_its_own_row() {
 }
 
 #[test]
+fn a_sample_of_the_reference_is_scored_as_if_it_were_not_in_it() {
+    let (_, _, data) = star(4, 60, 0.3, 4);
+    let model = Model::builder(FactorTree::star(4).unwrap())
+        .seed(3)
+        .build(&data)
+        .unwrap();
+    let own = Reference::new(&model, &data, 60)
+        .unwrap()
+        .own_scores(&model)
+        .unwrap();
+    // The whole data set, in which every sample counts itself once, by the objective's own words.
+    let bound = model.bind(&data).unwrap();
+    let all: Vec<u32> = (0..60).collect();
+    let value = model
+        .evaluate(
+            &model.batch(&bound, &all, None),
+            crate::objective::Mixture::default(),
+            None,
+            &mut Workspace::default(),
+        )
+        .unwrap();
+    for (row, (a, b)) in own.latent(0).iter().zip(&value.samples).enumerate() {
+        assert!((a - b).abs() < 1e-6, "row {row}: {a} or {b}");
+    }
+}
+
+#[test]
 fn what_a_message_brings_is_lost_without_it() {
     let (_, _, data) = star(3, 400, 0.0, 2);
     let model = Model::builder(FactorTree::star(3).unwrap())

@@ -1,7 +1,7 @@
 //! Building a model: settings with good defaults, checked all at once.
 
 use super::plan::{Plan, Source};
-use super::{Model, ModelSpec, NetworkSlot};
+use super::{Model, ModelSpec, NetworkSlot, Start};
 use crate::data::Dataset;
 use crate::family::{Belief, View};
 use crate::graph::{FactorTree, Tying};
@@ -47,6 +47,7 @@ impl ModelBuilder {
             message: NetworkSpec::default(),
             observation: NetworkSpec::default(),
             networks: BTreeMap::new(),
+            start: Start::default(),
             seed: 0,
         };
         spec.describe_tree(&tree);
@@ -130,6 +131,12 @@ impl ModelBuilder {
     /// A network of your own for one key. It is not stored with the model: build it in again before loading weights.
     pub fn own_network(mut self, key: impl Into<String>, network: Box<dyn Network>) -> Self {
         self.own.insert(key.into(), network);
+        self
+    }
+
+    /// Whether networks of the same shape begin with the same weights; they do by default.
+    pub fn start(mut self, start: Start) -> Self {
+        self.spec.start = start;
         self
     }
 
@@ -244,9 +251,12 @@ impl ModelBuilder {
         }
         let mut parameters = vec![0.0; end];
         for (i, slot) in networks.iter().enumerate() {
-            // A stream per network: adding one does not change the others' start.
             let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
-            rng.set_stream(i as u64);
+            // A stream per network where they differ: adding one does not change the others' start.
+            rng.set_stream(match spec.start {
+                Start::Alike => 0,
+                Start::Apart => i as u64,
+            });
             slot.network
                 .initialize(&mut rng, &mut parameters[slot.span.clone()]);
         }

@@ -19,8 +19,37 @@ impl Model {
         true
     }
 
-    /// The parameters to negate.
-    fn flips(&self, latent: usize) -> Option<Vec<usize>> {
+    /// Turns all latents of a chain around at once, with the networks that they share. Returns whether that could be done:
+    /// see [`Model::mirror`].
+    pub fn mirror_chain(&mut self) -> bool {
+        if !self.tree.is_chain() || !(0..self.nodes.len()).all(|k| self.is_symmetric(k)) {
+            return false;
+        }
+        let assignment = self.spec.tying.assign(&self.tree);
+        let mut flips = vec![];
+        for (network, slot) in self.networks.iter().enumerate() {
+            let Some(m) = assignment.of_message.iter().position(|&n| n == network) else {
+                continue;
+            };
+            let heard = self.plan.sources[m]
+                .iter()
+                .any(|s| matches!(s, Source::Belief { .. }));
+            let input = if heard { input(slot, 0) } else { Some(vec![]) };
+            match (first_output(slot), input) {
+                (Some(output), Some(input)) if !slot.own => {
+                    flips.extend(output.into_iter().chain(input))
+                }
+                _ => return false,
+            }
+        }
+        for i in flips {
+            self.parameters[i] = -self.parameters[i];
+        }
+        true
+    }
+
+    /// Whether a latent is a one-dimensional Gaussian around zero.
+    fn is_symmetric(&self, latent: usize) -> bool {
         let node = &self.nodes[latent];
         let one = matches!(
             node.belief.parts(),
@@ -29,7 +58,28 @@ impl Model {
                     dim: 1
                 })]
         );
-        if !one || node.prior[0] != 0.0 {
+        one && node.prior[0] == 0.0
+    }
+
+    /// Turns what an observation's own network hears around, before training: an observation that runs against the others of
+    /// its latent then begins in agreement with them. Returns whether that could be done.
+    pub fn mirror_input(&mut self, key: &str) -> bool {
+        let Some(slot) = self.networks.iter().find(|n| n.key == key && !n.own) else {
+            return false;
+        };
+        let Some((shape, weights)) = arrays(slot).into_iter().next() else {
+            return false;
+        };
+        if shape.len() != 2 || shape[1] != slot.network.inputs() {
+            return false;
+        }
+        self.parameters[weights].iter_mut().for_each(|w| *w = -*w);
+        true
+    }
+
+    /// The parameters to negate.
+    fn flips(&self, latent: usize) -> Option<Vec<usize>> {
+        if !self.is_symmetric(latent) {
             return None;
         }
         let assignment = self.spec.tying.assign(&self.tree);

@@ -12,7 +12,7 @@ mod tests;
 mod unroll;
 
 pub use builder::ModelBuilder;
-pub use spec::ModelSpec;
+pub use spec::{ModelSpec, Start};
 
 use crate::data::{Dataset, Observation};
 use crate::family::{Belief, View};

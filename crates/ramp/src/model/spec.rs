@@ -40,8 +40,25 @@ pub struct ModelSpec {
     /// Networks that differ, by key.
     #[serde(default)]
     pub networks: BTreeMap<String, NetworkSpec>,
+    /// Whether networks begin alike.
+    #[serde(default)]
+    pub start: Start,
     /// The seed of the initial weights.
     pub seed: u64,
+}
+
+/// How the initial weights of networks go together.
+///
+/// Networks that begin apart may give a latent's neighbours opposite signs; the latent then folds, explains each of them by its
+/// size alone, and stays so. On 4 seeds of the linear tree with 4,800 samples one latent of 28 did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Start {
+    /// Networks of the same shape begin with the same weights, so that all neighbours of a latent agree on its sign.
+    #[default]
+    Alike,
+    /// Every network has its own.
+    Apart,
 }
 
 impl ModelSpec {

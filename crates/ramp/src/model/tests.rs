@@ -432,4 +432,13 @@ fn a_mirrored_latent_differs_in_sign_alone() {
         .build(&data)
         .unwrap();
     assert!(!model.mirror(0), "a tied network serves other latents too");
+    let before = model.posterior(&data).unwrap();
+    assert!(model.mirror_chain());
+    let after = model.posterior(&data).unwrap();
+    for (a, b) in before.latents().iter().zip(after.latents()) {
+        for row in 0..5 {
+            let (a, b) = (a.describe(row), b.describe(row));
+            assert!((a.mean[0] + b.mean[0]).abs() < 1e-5 && (a.sd[0] - b.sd[0]).abs() < 1e-5);
+        }
+    }
 }

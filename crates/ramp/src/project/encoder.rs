@@ -8,7 +8,7 @@ use crate::data::array::{Array, ArrayValues};
 use crate::data::table::{Column, Table};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// More levels than this make no category.
 const MOST_LEVELS: usize = 256;
@@ -142,6 +142,12 @@ impl Encoder {
                     }
                     Content::Arrays(_) => {
                         let axes = if samples.sequences.is_some() { 2 } else { 1 };
+                        if let [_, second, ..] = &columns[..] {
+                            return Err(Error::Invalid(format!(
+                                "observation `{name}`: one array makes it, whose further axes are the vector; take `{second}` out \
+                                 of its `columns`"
+                            )));
+                        }
                         learn_array(settings, places.array(&columns[0])?, axes, &items)
                     }
                 }
@@ -168,13 +174,11 @@ impl Encoder {
 
     /// The columns or arrays that are needed, each once.
     pub fn columns(&self) -> Vec<String> {
-        let mut all: Vec<String> = vec![];
-        for column in self.observations.iter().flat_map(|o| &o.columns) {
-            if !all.contains(column) {
-                all.push(column.clone());
-            }
-        }
-        all
+        let mut seen = HashSet::new();
+        let all = self.observations.iter().flat_map(|o| &o.columns);
+        all.filter(|column| seen.insert(&column[..]))
+            .cloned()
+            .collect()
     }
 
     /// Samples as observations, and how many cells held a level that was never seen in training: such cells count as
@@ -305,6 +309,20 @@ fn finite(column: &Column, first_row: usize) -> Result<Vec<f64>> {
     }
 }
 
+/// A column on its scale.
+fn scaled(column: &Column, scale: &Scale, first_row: usize) -> Result<Vec<f32>> {
+    let numbers = finite(column, first_row)?;
+    let apply = |(row, &x): (usize, &f64)| match scale.apply(x) as f32 {
+        y if y.is_infinite() => Err(Error::Invalid(format!(
+            "column `{}` is {x:e} in data row {}, too large for its scale; replace it, leave it empty, or let `scale` be \"rank\"",
+            column.name,
+            first_row + row + 1
+        ))),
+        y => Ok(y),
+    };
+    numbers.iter().enumerate().map(apply).collect()
+}
+
 fn learn_columns(
     settings: &ObservationSettings,
     columns: &[&Column],
@@ -414,7 +432,7 @@ fn learn_array(
             ))),
         };
     }
-    if settings.kind == Some(ObservationKind::Categorical) {
+    if settings.kind == Some(ObservationKind::Categorical) || settings.levels.is_some() {
         return Err(Error::Invalid(
             "categories come from tables, not from arrays".into(),
         ));
@@ -456,22 +474,15 @@ fn encode_columns(
     unseen: &mut u64,
 ) -> Result<Vec<f32>> {
     match encoding {
-        Encoding::Number { scale } => Ok(finite(columns[0], table.first_row())?
-            .into_iter()
-            .map(|x| scale.apply(x) as f32)
-            .collect()),
+        Encoding::Number { scale } => scaled(columns[0], scale, table.first_row()),
         Encoding::Vector { scales } => {
             let parts = columns
                 .iter()
-                .map(|c| finite(c, table.first_row()))
+                .zip(scales)
+                .map(|(column, scale)| scaled(column, scale, table.first_row()))
                 .collect::<Result<Vec<_>>>()?;
             Ok((0..table.rows())
-                .flat_map(|row| {
-                    parts
-                        .iter()
-                        .zip(scales)
-                        .map(move |(p, s)| s.apply(p[row]) as f32)
-                })
+                .flat_map(|row| parts.iter().map(move |p| p[row]))
                 .collect())
         }
         Encoding::Categorical { levels } => {
@@ -480,11 +491,23 @@ fn encode_columns(
                 .enumerate()
                 .map(|(i, l)| (&l[..], i))
                 .collect();
+            // One format spells a level `1`, another `1.0`.
+            let number = |text: &str| text.trim().parse::<f64>().ok().map(f64::to_bits);
+            let mut by_number: HashMap<u64, usize> = HashMap::new();
+            for (i, level) in levels.iter().enumerate() {
+                if let Some(bits) = number(level) {
+                    by_number.entry(bits).or_insert(i);
+                }
+            }
+            let level = |text: &str| {
+                let same = || by_number.get(&number(text)?);
+                place.get(text).or_else(same).copied()
+            };
             let mut values = vec![0.0; table.rows() * levels.len()];
             for (row, text) in columns[0].texts().iter().enumerate() {
                 let to = &mut values[row * levels.len()..][..levels.len()];
-                match text.as_deref().map(|t| place.get(t)) {
-                    Some(Some(&level)) => to[level] = 1.0,
+                match text.as_deref().map(level) {
+                    Some(Some(level)) => to[level] = 1.0,
                     other => {
                         *unseen += u64::from(other.is_some());
                         to.fill(f32::NAN);

@@ -1,6 +1,6 @@
 //! The model file: what a user says about data, tree, latents, observations, networks and training.
 
-use super::keys::Section;
+use super::keys::{Section, one_line, plain, shown};
 use super::scale::ScaleKind;
 use crate::family::{Belief, View};
 use crate::graph::{FactorTree, Tying};
@@ -75,7 +75,7 @@ pub enum TreeSettings {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Chain {
-    /// The column that says which sequence a row belongs to; without it, all rows are one sequence. Not for arrays.
+    /// The column that says which sequence a row belongs to. Not for arrays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<String>,
     /// The column that orders the rows of a sequence; the file's order without it. Not for arrays.
@@ -159,6 +159,10 @@ impl ModelFile {
             std::io::ErrorKind::InvalidData => {
                 Error::Invalid(format!("`{}` is not text in UTF-8", path.display()))
             }
+            std::io::ErrorKind::IsADirectory => Error::Invalid(format!(
+                "`{}` is a folder; name the model file in it",
+                path.display()
+            )),
             std::io::ErrorKind::NotFound => Error::Invalid(format!(
                 "there is no model file `{}`; `ramp init DATA.csv` writes one to start from",
                 path.display()
@@ -180,10 +184,12 @@ impl ModelFile {
     /// Reads the text of a model file.
     pub fn parse(text: &str) -> Result<Self> {
         let table: Table = text.parse().map_err(|e: toml::de::Error| {
-            let line = e.span().map_or(1, |s| {
-                text[..s.start.min(text.len())].lines().count().max(1)
-            });
-            Error::Invalid(format!("line {line} is not TOML: {}", e.message()))
+            let before = e.span().and_then(|s| text.get(..s.start));
+            let line = 1 + before.map_or(0, |t| t.matches('\n').count());
+            Error::Invalid(format!(
+                "line {line} is not TOML: {}",
+                one_line(e.message())
+            ))
         })?;
         let top = Section {
             name: "",
@@ -288,14 +294,15 @@ impl ModelFile {
             let one: Result<TrainSpec, _> = table.clone().try_into();
             one.map_err(|e: toml::de::Error| {
                 Error::Invalid(format!(
-                    "`{key}` in [train] cannot be `{value}`: {}",
-                    e.message()
+                    "`{key}` in [train] cannot be {}: {}",
+                    shown(value),
+                    plain(e.message())
                 ))
             })?;
         }
-        let spec: TrainSpec = table
-            .try_into()
-            .map_err(|e: toml::de::Error| Error::Invalid(format!("[train]: {}", e.message())))?;
+        let spec: TrainSpec = table.try_into().map_err(|e: toml::de::Error| {
+            Error::Invalid(format!("[train]: {}", plain(e.message())))
+        })?;
         spec.check()
             .map_err(|e| Error::Invalid(format!("[train]: {e}")))?;
         Ok(spec)
@@ -396,8 +403,22 @@ fn tree(section: &Section<'_>) -> Result<TreeSettings> {
     }
     let settings = if let Some(text) = section.get("newick")? {
         TreeSettings::Newick(text)
-    } else if let Some(edges) = section.get::<Vec<(String, String)>>("edges")? {
-        TreeSettings::Edges(edges)
+    } else if let Some(edges) = section.get::<Vec<Vec<String>>>("edges")? {
+        let pair = |(i, edge): (usize, Vec<String>)| match <[String; 2]>::try_from(edge) {
+            Ok([a, b]) => Ok((a, b)),
+            Err(edge) => Err(Error::Invalid(format!(
+                "edge {} in [tree] joins {} variables; an edge is a pair such as [\"a\", \"b\"], and `factors` joins more",
+                i + 1,
+                edge.len()
+            ))),
+        };
+        TreeSettings::Edges(
+            edges
+                .into_iter()
+                .enumerate()
+                .map(pair)
+                .collect::<Result<_>>()?,
+        )
     } else if let Some(factors) = section.get("factors")? {
         TreeSettings::Factors(factors)
     } else {
@@ -481,7 +502,7 @@ fn latents(section: &Section<'_>) -> Result<LatentSettings> {
         let title = format!("latents.{name}");
         let Value::Table(table) = value else {
             return Err(Error::Invalid(format!(
-                "[latents] has no setting `{name}`: {}; for a latent of that name write [{title}]",
+                "[latents] has no setting `{name}` (for a latent of that name write [{title}]): {}",
                 crate::names::hint(name, FAMILY_KEYS.into_iter())
             )));
         };
@@ -595,6 +616,10 @@ fn network(section: &Section<'_>, key: &str) -> Result<Option<NetworkSpec>> {
         .try_into()
         .map(Some)
         .map_err(|e: toml::de::Error| {
-            Error::Invalid(format!("`{key}` in [{}]: {}", section.name, e.message()))
+            Error::Invalid(format!(
+                "`{key}` in [{}]: {}",
+                section.name,
+                plain(e.message())
+            ))
         })
 }

@@ -5,7 +5,7 @@ use super::run::reference_samples;
 use crate::Result;
 use crate::data::Dataset;
 use crate::graph::FactorTree;
-use crate::infer::Reference;
+use crate::infer::{Reference, Scores};
 use crate::model::Model;
 
 /// Samples that are scored for the findings; sequences count once for every step.
@@ -34,7 +34,7 @@ pub struct LatentFindings {
     /// The same on held-out samples, if there are any.
     pub held_out: Option<f64>,
     /// By how much the free energy falls without the messages of each neighbouring subtree, in nats: on held-out samples
-    /// if there are any.
+    /// if there are any. Of very many neighbours only some are measured.
     pub brings: Vec<(String, f64)>,
     /// The posterior's width relative to the prior's, from 0 (certain) to 1 (nothing learned): a ratio of standard
     /// deviations for Gaussians, of effective volumes for others.
@@ -76,21 +76,22 @@ impl Findings {
             .copied()
             .filter(|n| kept.binary_search(n).is_err())
             .collect();
-        // Those in the reference meet themselves in it; others are better judges where there are enough.
-        let judges = if fresh.len() >= 200 {
-            &fresh
-        } else {
-            &project.training
-        };
-        let training = data.select(&some(judges, most));
+        // Those in the reference would meet themselves in it: others judge where there are enough, else each is left out in turn.
+        let apart = fresh.len() >= 200;
+        let training = data.select(&if apart { some(&fresh, most) } else { kept });
         let held_out =
             (!project.held_out.is_empty()).then(|| data.select(&some(&project.held_out, most)));
         let looked_at = held_out.as_ref().unwrap_or(&training);
 
-        let train_means = means(model, &reference, &training)?;
+        let scores = match apart {
+            true => reference.scores(model, &training)?,
+            false => reference.own_scores(model)?,
+        };
+        let count = model.tree().latents().len();
+        let train_means = means(&scores, &training, count);
         let held_means = held_out
             .as_ref()
-            .map(|h| means(model, &reference, h))
+            .map(|h| Ok::<_, crate::Error>(means(&reference.scores(model, h)?, h, count)))
             .transpose()?;
         let brings = reference.brings(model, looked_at)?;
         let (spread, divergence) = sureness(model, looked_at)?;
@@ -108,6 +109,7 @@ impl Findings {
                 brings: tree
                     .messages_into(v)
                     .zip(&brings[k])
+                    .filter(|(_, nats)| nats.is_finite())
                     .map(|(m, &nats)| (subtree(tree, m), nats))
                     .collect(),
                 spread: spread[k],
@@ -157,16 +159,14 @@ fn live(data: &Dataset, steps: usize) -> Vec<f64> {
 }
 
 /// Mean free energies, over the samples that reach a step where they are sequences.
-fn means(model: &Model, reference: &Reference, data: &Dataset) -> Result<Vec<f64>> {
-    let steps = model.tree().latents().len();
-    let live = live(data, steps);
-    let scores = reference.scores(model, data)?;
-    Ok((0..steps)
+fn means(scores: &Scores, data: &Dataset, latents: usize) -> Vec<f64> {
+    let live = live(data, latents);
+    (0..latents)
         .map(|k| match live[k] {
             0.0 => f64::NAN,
             n => scores.latent(k).iter().sum::<f64>() / n,
         })
-        .collect())
+        .collect()
 }
 
 /// Mean relative width and mean divergence of posteriors from priors, latent by latent.

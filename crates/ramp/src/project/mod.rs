@@ -17,6 +17,7 @@ mod prepare;
 mod run;
 mod scale;
 pub mod source;
+mod start;
 #[cfg(test)]
 mod tests;
 

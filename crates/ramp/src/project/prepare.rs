@@ -73,7 +73,8 @@ impl Project {
         let encoder = Encoder::learn(&file, &names, &samples, &training).map_err(in_file)?;
         let (data, _) = encoder.encode(&samples).map_err(in_file)?;
         let tree = file.build_tree(samples.steps().max(2))?;
-        let model = build(&file, tree, &encoder, &data, train.seed)?;
+        let turned = super::start::turned(&tree, &encoder, &samples, &training)?;
+        let model = build(&file, tree, &encoder, &turned, &data, train.seed)?;
         Ok(Project {
             file,
             train,
@@ -104,6 +105,7 @@ fn build(
     file: &ModelFile,
     tree: FactorTree,
     encoder: &Encoder,
+    turned: &[bool],
     data: &Dataset,
     seed: u64,
 ) -> Result<Model> {
@@ -159,7 +161,7 @@ fn build(
     for latent in &latents {
         builder = builder.family(latent, &file.latents.family_of(latent).to_string())?;
     }
-    for (observation, key) in encoder.observations.iter().zip(keys) {
+    for (observation, key) in encoder.observations.iter().zip(keys.clone()) {
         let own = file
             .observations
             .get(&observation.name)
@@ -180,7 +182,13 @@ fn build(
         };
         builder = builder.network(key, network);
     }
-    builder.build(data)
+    let mut model = builder.build(data)?;
+    for (key, _) in keys.iter().zip(turned).filter(|(_, turned)| **turned) {
+        if let Some(key) = key {
+            model.mirror_input(key);
+        }
+    }
+    Ok(model)
 }
 
 /// The recognition network for images unless another is asked for: three convolutions, as for the paper's poses.

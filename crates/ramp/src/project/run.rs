@@ -14,6 +14,7 @@ use crate::{Error, Result};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// The newest form of run folders.
@@ -133,7 +134,8 @@ impl Run {
         }
         let header: Header =
             serde_json::from_str(&text).map_err(|e| wrong(format!("has a damaged header: {e}")))?;
-        if !header.encoder.is_sound() || header.population == 0 {
+        let chains = header.chain.is_some() == header.encoder.chain;
+        if !header.encoder.is_sound() || header.population == 0 || !chains {
             return Err(wrong(
                 "has a damaged header: scales or levels that cannot be".into(),
             ));
@@ -159,6 +161,15 @@ impl Run {
         })
     }
 
+    /// The files that make up a run and must not be written over.
+    pub fn files(&self) -> Vec<PathBuf> {
+        ["model.toml", "reference.csv", "reference.npz"]
+            .map(|name| self.folder.join(name))
+            .into_iter()
+            .chain([weights_file(&self.folder)])
+            .collect()
+    }
+
     /// Opens data for this run: all its columns, or only those that the model needs.
     pub fn read(&self, path: &Path, all_columns: bool) -> Result<SampleReader> {
         let reader = SampleReader::open(path, self.chain.as_ref(), None)?;
@@ -170,7 +181,8 @@ impl Run {
             return SampleReader::open(path, self.chain.as_ref(), Some(&self.encoder.columns()));
         };
         let names = || columns.iter().map(|(name, _)| &name[..]);
-        if let Some(missing) = wanted.iter().find(|w| !names().any(|n| n == *w)) {
+        let there: HashSet<&str> = names().collect();
+        if let Some(missing) = wanted.iter().find(|w| !there.contains(&w[..])) {
             return Err(Error::Invalid(format!(
                 "column `{missing}`, which the model needs, is not in `{}`: {}",
                 path.display(),

@@ -52,10 +52,16 @@ impl Scale {
         Some(match kind {
             ScaleKind::None => Scale::None,
             ScaleKind::Standard => {
-                let n = known.len() as f64;
-                let mean = known.iter().sum::<f64>() / n;
-                let sd = (known.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
-                Scale::Standard { mean, sd }
+                // In units of the largest, so that no square overflows or vanishes.
+                let (n, unit) = (known.len() as f64, first.abs().max(last.abs()));
+                let mean = known.iter().map(|x| x / unit).sum::<f64>() / n;
+                let square = |x: &f64| (x / unit - mean).powi(2);
+                let sd = (known.iter().map(square).sum::<f64>() / n).sqrt();
+                let scale = Scale::Standard {
+                    mean: mean * unit,
+                    sd: sd * unit,
+                };
+                return scale.is_sound().then_some(scale);
             }
             ScaleKind::Rank => rank(&known),
         })
@@ -65,7 +71,11 @@ impl Scale {
     pub fn apply(&self, x: f64) -> f64 {
         match self {
             Scale::None => x,
-            Scale::Standard { mean, sd } => (x - mean) / sd,
+            Scale::Standard { mean, sd } => match (x - mean) / sd {
+                // The difference of two huge numbers.
+                far if far.is_infinite() => x / sd - mean / sd,
+                near => near,
+            },
             Scale::Rank { .. } if x.is_nan() => x,
             Scale::Rank { values, scores } => {
                 let after = values.partition_point(|&v| v < x);
@@ -76,7 +86,17 @@ impl Scale {
                     return scores[after - 1];
                 }
                 let (a, b) = (values[after - 1], values[after]);
-                scores[after - 1] + (scores[after] - scores[after - 1]) * ((x - a) / (b - a))
+                let way = match b - a {
+                    // Halves of huge numbers are apart by less than the largest.
+                    gap if gap.is_infinite() => (x / 2.0 - a / 2.0) / (b / 2.0 - a / 2.0),
+                    gap => (x - a) / gap,
+                };
+                // Rounding must not lead past a neighbour.
+                let (low, high) = (scores[after - 1], scores[after]);
+                match way {
+                    1.0 => high,
+                    way => (low + (high - low) * way).min(high),
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::Chain;
 use crate::data::array::{Array, ArrayReader, ArrayValues};
 use crate::data::table::{
-    Cells, Column, Table, TableReader, open_columns, open_table, rows_at_once,
+    Column, Table, TableReader, check_there, open_columns, open_table, rows_at_once,
 };
 use crate::{Error, Result};
 use std::collections::{HashMap, HashSet};
@@ -70,6 +70,14 @@ impl Samples {
         lengths.max().unwrap_or(0)
     }
 
+    /// The steps that sequences have room for: an array's second axis, or the steps of the longest sequence of a table.
+    pub fn room(&self) -> usize {
+        match (&self.content, &self.sequences) {
+            (Content::Arrays(arrays), Some(_)) => arrays.first().map_or(0, |a| a.shape[1]),
+            _ => self.steps(),
+        }
+    }
+
     /// Some of the samples, in this order.
     pub fn select(&self, samples: &[u32]) -> Result<Samples> {
         match (&self.content, &self.sequences) {
@@ -106,27 +114,7 @@ impl Samples {
 }
 
 fn select_rows(table: &Table, rows: &[u32]) -> Result<Table> {
-    fn pick<T: Clone>(cells: &[T], rows: &[u32]) -> Vec<T> {
-        rows.iter().map(|&r| cells[r as usize].clone()).collect()
-    }
-    Table::new(
-        table
-            .columns()
-            .iter()
-            .map(|column| {
-                let cells = match &column.cells {
-                    Cells::Numbers(cells) => Cells::Numbers(pick(cells, rows)),
-                    Cells::Integers(cells) => Cells::Integers(pick(cells, rows)),
-                    Cells::Texts(cells) => Cells::Texts(pick(cells, rows)),
-                    Cells::Unread { kind, .. } => Cells::Unread {
-                        kind: kind.clone(),
-                        rows: rows.len(),
-                    },
-                };
-                Column::new(column.name.clone(), cells)
-            })
-            .collect(),
-    )
+    Table::new(table.columns().iter().map(|c| c.select(rows)).collect())
 }
 
 fn select_first(array: &Array, samples: &[u32]) -> Array {
@@ -208,12 +196,7 @@ impl SampleReader {
             }
             other => other,
         };
-        if !path.exists() {
-            return Err(Error::Invalid(format!(
-                "there is no data file `{}`",
-                path.display()
-            )));
-        }
+        check_there(path)?;
         let form = if extension == "npy" || extension == "npz" {
             arrays(path, chain.is_some(), wanted)?
         } else {
@@ -264,6 +247,17 @@ impl SampleReader {
             Form::Rows(reader) | Form::Long { reader, .. } => reader.progress(),
             Form::Arrays { readers, at, .. } => {
                 Some(*at as f64 / readers.first().map_or(1, ArrayReader::rows).max(1) as f64)
+            }
+        }
+    }
+
+    /// A good number of samples to ask for at once: less of those that are wider.
+    pub fn samples_at_once(&self) -> usize {
+        match &self.form {
+            Form::Rows(reader) | Form::Long { reader, .. } => rows_at_once(reader.names().len()),
+            Form::Arrays { readers, .. } => {
+                let width = |r: &ArrayReader| r.shape()[1..].iter().product::<usize>();
+                rows_at_once(readers.iter().map(width).sum::<usize>() / 8)
             }
         }
     }
@@ -348,10 +342,20 @@ impl SampleReader {
                         continue;
                     }
                     let rows: Vec<u32> = (0..table.rows() as u32).collect();
-                    *held = Some(select_rows(&table, &rows[last..])?);
-                    return long(select_rows(&table, &rows[..last])?, chain, seen).map(Some);
+                    let first = table.first_row();
+                    *held = Some(select_rows(&table, &rows[last..])?.starting_at(first + last));
+                    let complete = select_rows(&table, &rows[..last])?.starting_at(first);
+                    return long(complete, chain, seen).map(Some);
                 }
             }
+        }
+    }
+
+    /// Reads a long table as if it were too large to be read whole.
+    #[cfg(test)]
+    pub(super) fn read_in_pieces(&mut self) {
+        if let Form::Long { whole, .. } = &mut self.form {
+            *whole = false;
         }
     }
 
@@ -476,13 +480,7 @@ fn concat(tables: Vec<Table>) -> Result<Table> {
     let mut columns = first.into_columns();
     for table in tables {
         for (a, b) in columns.iter_mut().zip(table.into_columns()) {
-            match (&mut a.cells, b.cells) {
-                (Cells::Numbers(a), Cells::Numbers(b)) => a.extend(b),
-                (Cells::Integers(a), Cells::Integers(b)) => a.extend(b),
-                (Cells::Texts(a), Cells::Texts(b)) => a.extend(b),
-                (Cells::Unread { rows, .. }, b) => *rows += b.len(),
-                _ => unreachable!("one column has one type throughout"),
-            }
+            a.append(b)?;
         }
     }
     Ok(Table::new(columns)?.starting_at(start))
@@ -498,7 +496,7 @@ fn sequence_ids(table: &Table, chain: &Chain) -> Result<Vec<String>> {
         .map(|(row, id)| {
             id.ok_or_else(|| {
                 Error::Invalid(format!(
-                    "column `{name}` does not say which sequence data row {} belongs to",
+                    "column `{name}` does not say which sequence data row {} belongs to; fill it or take the row out",
                     table.first_row() + row + 1
                 ))
             })
@@ -530,7 +528,7 @@ fn long(table: Table, chain: &Chain, seen: &mut HashSet<String>) -> Result<Sampl
     let times = chain
         .time
         .as_deref()
-        .map(|name| Times::of(table.column(name)?, chain.step.is_some()))
+        .map(|name| Times::of(table.column(name)?, table.first_row(), chain.step.is_some()))
         .transpose()?;
     let sequences = groups
         .into_iter()
@@ -548,7 +546,7 @@ fn long(table: Table, chain: &Chain, seen: &mut HashSet<String>) -> Result<Sampl
             let time = chain.time.as_deref().unwrap_or_default();
             if let Some(w) = items.windows(2).find(|w| times.same(w[0], w[1])) {
                 return Err(Error::Invalid(format!(
-                    "sequence `{id}` has two rows with the same `{time}` (data rows {} and {})",
+                    "sequence `{id}` has two rows with the same `{time}` (data rows {} and {}); keep one of them",
                     table.first_row() + w[0] as usize + 1,
                     table.first_row() + w[1] as usize + 1
                 )));
@@ -597,12 +595,12 @@ enum Times {
 }
 
 impl Times {
-    fn of(column: &Column, must_be_numbers: bool) -> Result<Self> {
+    fn of(column: &Column, first_row: usize, must_be_numbers: bool) -> Result<Self> {
         if let Some(row) = (0..column.cells.len()).find(|&r| column.is_missing(r)) {
             return Err(Error::Invalid(format!(
-                "column `{}` lacks the time in row {} of those read",
+                "column `{}` does not say the time of data row {}; give it or take the row out",
                 column.name,
-                row + 1
+                first_row + row + 1
             )));
         }
         match column.numbers() {

@@ -34,6 +34,9 @@ pub(super) struct Best {
 pub(super) struct Progress {
     pub iteration: usize,
     pub since_best: usize,
+    /// What the data looks like; older files do not say.
+    #[serde(default)]
+    pub data: Option<u64>,
     pub records: Vec<Record>,
 }
 
@@ -93,40 +96,57 @@ pub(super) fn load(
     model: &Model,
     train: &TrainSpec,
     rows: usize,
+    data: Option<u64>,
 ) -> Result<Option<State>> {
     let path = path(folder);
     let Some((text, mut tensors)) = read_tensors(&path)? else {
         return Ok(None);
     };
     let wrong = |what: String| Error::Invalid(format!("checkpoint `{}` {what}", path.display()));
-    let header: Header = serde_json::from_str(&text)
-        .map_err(|e| wrong(format!("has a header that cannot be read: {e}")))?;
-    if header.version > VERSION {
+    #[derive(Deserialize)]
+    struct Version {
+        version: u32,
+    }
+    let unreadable = |e| wrong(format!("has a header that cannot be read: {e}"));
+    let Version { version } = serde_json::from_str(&text).map_err(unreadable)?;
+    if version > VERSION {
         return Err(wrong(format!(
-            "was written by a newer version of this software (form {})",
-            header.version
+            "was written by a newer version of this software (form {version}); go on with that"
         )));
     }
-    if header.model != *model.spec() {
-        return Err(wrong(
-            "belongs to another model; train into a new folder or restore the model's settings"
-                .into(),
-        ));
-    }
+    let header: Header = serde_json::from_str(&text).map_err(unreadable)?;
     if header.rows != rows {
         return Err(wrong(format!(
             "was made with {} samples but the data now has {rows}",
             header.rows
         )));
     }
-    // More iterations may be asked for; a decay that depends on their number would then differ, as anyone would expect.
+    // More iterations may be asked for; a warm-up or a decay that depends on their number then differs, as anyone would
+    // expect.
+    let warmup = |spec: &TrainSpec| match header.train.iterations == train.iterations {
+        true => spec.warmup,
+        false => 0,
+    };
     let comparable = |spec: &TrainSpec| TrainSpec {
         iterations: 0,
+        warmup: warmup(spec),
         ..spec.clone()
     };
     if comparable(&header.train) != comparable(train) {
         return Err(wrong(
             "was made with other training settings; restore them or train into a new folder".into(),
+        ));
+    }
+    if header.progress.data.is_some_and(|d| Some(d) != data) {
+        return Err(wrong(
+            "was made with other data, or with data read in another way; restore that or train into a new folder"
+                .into(),
+        ));
+    }
+    if header.model != *model.spec() {
+        return Err(wrong(
+            "belongs to another model; train into a new folder or restore the model's settings"
+                .into(),
         ));
     }
     let count = model.parameters().len();

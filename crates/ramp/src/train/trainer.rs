@@ -107,6 +107,8 @@ impl<'a> Trainer<'a> {
             Some(threads) => {
                 let pool = rayon::ThreadPoolBuilder::new()
                     .num_threads(threads)
+                    // Without optimisation, one frame of the pairwise kernel takes more than a thread usually has.
+                    .stack_size(16 << 20)
                     .build()
                     .map_err(|e| Error::Invalid(format!("cannot start {threads} threads: {e}")))?;
                 // Observers need not be Send, so only the heavy calls enter the pool.
@@ -122,7 +124,7 @@ impl<'a> Trainer<'a> {
     fn run_in(&mut self, model: &mut Model, data: &Dataset, enter: &Enter<'_>) -> Result<Fit> {
         let bound = model.bind(data)?;
         let split = Split::new(&self.spec, bound.rows())?;
-        let mut state = self.start(model, &split)?;
+        let mut state = self.start(model, &split, data)?;
         let mut stop = Stop::Finished;
         model.parameters_mut().copy_from_slice(&state.parameters);
         let start = Event::Start {
@@ -203,9 +205,10 @@ impl<'a> Trainer<'a> {
         Ok(fit)
     }
 
-    fn start(&self, model: &Model, split: &Split) -> Result<State> {
+    fn start(&self, model: &Model, split: &Split, data: &Dataset) -> Result<State> {
+        let data = self.folder.as_ref().map(|_| data.fingerprint());
         if let Some((folder, _)) = &self.folder
-            && let Some(state) = checkpoint::load(folder, model, &self.spec, split.rows)?
+            && let Some(state) = checkpoint::load(folder, model, &self.spec, split.rows, data)?
         {
             return Ok(state);
         }
@@ -213,7 +216,10 @@ impl<'a> Trainer<'a> {
             parameters: model.parameters().to_vec(),
             memory: Memory::new(model.parameters().len()),
             best: None,
-            progress: Progress::default(),
+            progress: Progress {
+                data,
+                ..Progress::default()
+            },
         })
     }
 

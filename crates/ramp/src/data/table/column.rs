@@ -163,6 +163,64 @@ impl Column {
         }
     }
 
+    /// Some of the rows, in this order, each as it stands in its file.
+    ///
+    /// ```
+    /// use ramp::data::table::{Cells, Column};
+    /// let ages = Column::new("age", Cells::Integers(vec![Some(34), None, Some(7)]));
+    /// assert_eq!(ages.select(&[2, 0]).cells, Cells::Integers(vec![Some(7), Some(34)]));
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn select(&self, rows: &[u32]) -> Self {
+        fn pick<T: Clone>(cells: &[T], rows: &[u32]) -> Vec<T> {
+            rows.iter().map(|&r| cells[r as usize].clone()).collect()
+        }
+        let cells = match &self.cells {
+            Cells::Numbers(cells) => Cells::Numbers(pick(cells, rows)),
+            Cells::Integers(cells) => Cells::Integers(pick(cells, rows)),
+            Cells::Texts(cells) => Cells::Texts(pick(cells, rows)),
+            Cells::Unread { kind, .. } => Cells::Unread {
+                kind: kind.clone(),
+                rows: rows.len(),
+            },
+        };
+        let mut column = Column::new(self.name.clone(), cells);
+        if !self.spelt.is_empty() {
+            for (to, &from) in rows.iter().enumerate() {
+                match self.spelling(from as usize) {
+                    "" => {}
+                    text => column.spelt.push((to, text.into())),
+                }
+            }
+        }
+        column
+    }
+
+    /// Puts the rows of another column of the same type behind these.
+    pub fn append(&mut self, other: Column) -> Result<()> {
+        let rows = self.cells.len();
+        match (&mut self.cells, other.cells) {
+            (Cells::Numbers(a), Cells::Numbers(b)) => a.extend(b),
+            (Cells::Integers(a), Cells::Integers(b)) => a.extend(b),
+            (Cells::Texts(a), Cells::Texts(b)) => a.extend(b),
+            (Cells::Unread { rows, .. }, Cells::Unread { rows: more, .. }) => *rows += more,
+            (a, b) => {
+                return Err(Error::Invalid(format!(
+                    "column `{}` is of type {:?} in some rows and of type {:?} in others",
+                    shortened(&self.name),
+                    a.column_type(),
+                    b.column_type()
+                )));
+            }
+        }
+        let spelt = other.spelt.into_iter();
+        self.spelt
+            .extend(spelt.map(|(row, text)| (rows + row, text)));
+        Ok(())
+    }
+
     /// How the file spells a missing cell.
     pub(super) fn spelling(&self, row: usize) -> &str {
         match self.spelt.binary_search_by_key(&row, |(at, _)| *at) {

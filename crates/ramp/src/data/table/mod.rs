@@ -97,12 +97,31 @@ pub fn open_columns(path: &Path, wanted: &[String]) -> Result<Box<dyn TableReade
 }
 
 fn open(path: &Path, wanted: Option<&[String]>) -> Result<Box<dyn TableReader>> {
+    check_there(path)?;
     Ok(match Format::of(path)? {
         Format::Separated(separator) => Box::new(csv::CsvReader::open(path, separator, wanted)?),
         Format::Parquet => Box::new(parquet::ParquetReader::open(path, wanted)?),
         Format::Arrow => Box::new(arrow::ArrowReader::open(path, wanted)?),
         Format::NumPy { .. } => Box::new(npy::NpyReader::open(path, wanted)?),
     })
+}
+
+/// Checks that there is a file to read.
+pub(crate) fn check_there(path: &Path) -> Result<()> {
+    let shown = path.display();
+    if path.is_dir() {
+        let sentence = format!("`{shown}` is a folder; name a data file in it");
+        return Err(Error::Invalid(sentence));
+    }
+    match path.exists() {
+        true => Ok(()),
+        false => Err(Error::Invalid(format!("there is no data file `{shown}`"))),
+    }
+}
+
+/// Checks that a file's name ends like a kind of table that can be read and written.
+pub fn check_format(path: &Path) -> Result<()> {
+    Format::of(path).map(drop)
 }
 
 /// Starts a table of these columns in a file; missing folders are made.

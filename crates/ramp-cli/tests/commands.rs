@@ -1,0 +1,601 @@
+//! The main job from end to end: fit, infer, score, impute, report, on every format.
+
+mod scene;
+
+use ramp::data::array::{Array, ArrayValues, write_arrays};
+use ramp::data::table::{Cells, Column, Table};
+use scene::{CHAIN, Scene, long_table, model, noise, said};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+const FORMATS: [&str; 4] = ["csv", "tsv", "parquet", "arrow"];
+
+fn numbers(table: &Table, column: &str) -> Vec<f64> {
+    table.column(column).unwrap().numbers().unwrap()
+}
+
+fn names(table: &Table) -> Vec<&str> {
+    table.columns().iter().map(|c| &c.name[..]).collect()
+}
+
+/// The same columns with the same numbers, to the last digit.
+fn assert_same(a: &Table, b: &Table, what: &str) {
+    assert_eq!(names(a), names(b), "{what}");
+    for column in a.columns() {
+        let bits = |table: &Table| -> Vec<u64> {
+            let all = numbers(table, &column.name);
+            all.iter().map(|x| x.to_bits()).collect()
+        };
+        assert_eq!(bits(a), bits(b), "{what}: {}", column.name);
+    }
+}
+
+/// The data as typed columns, as a program would store it.
+fn typed(table: &Table) -> Table {
+    let columns = table.columns().iter().map(|column| {
+        let cells = match &column.name[..] {
+            "word" => column.cells.clone(),
+            "id" => {
+                let whole = |x: f64| Some(x as i64);
+                Cells::Integers(column.numbers().unwrap().into_iter().map(whole).collect())
+            }
+            _ => Cells::Numbers(column.numbers().unwrap()),
+        };
+        Column::new(column.name.clone(), cells)
+    });
+    Table::new(columns.collect()).unwrap()
+}
+
+#[test]
+fn a_fit_leaves_its_files_and_says_what_it_found() {
+    let scene = Scene::new();
+    let (printed, noted) = scene.does(&["fit", "model.toml", "--out", "run"]);
+    for file in [
+        "model.toml",
+        "weights.safetensors",
+        "checkpoint/checkpoint.safetensors",
+        "metrics.jsonl",
+        "reference.csv",
+        "report.html",
+    ] {
+        assert!(scene.path("run").join(file).is_file(), "{file}");
+    }
+    assert_eq!(scene.text("run/metrics.jsonl").lines().count(), 5);
+    assert_eq!(noted, "");
+    for said in [
+        "60 rows, 12 of them held out",
+        "left",
+        "3 levels",
+        "report:",
+    ] {
+        assert!(printed.contains(said), "no `{said}` in {printed}");
+    }
+
+    // The report is built again, the same but for the command and the time that it names.
+    let before = scene.text("run/report.html");
+    std::fs::remove_file(scene.path("run/report.html")).unwrap();
+    scene.does(&["report", "run"]);
+    let after = scene.text("run/report.html");
+    assert!(after.contains("<html") && after.len().abs_diff(before.len()) < 1000);
+
+    // The resolved model makes the same run again.
+    scene.does(&["fit", "run/model.toml", "--out", "again"]);
+    assert_eq!(
+        scene.read("run/metrics.jsonl"),
+        scene.read("again/metrics.jsonl")
+    );
+}
+
+#[test]
+fn a_model_file_from_init_passes_check_and_fit() {
+    let scene = Scene::new();
+    scene.write(
+        "odd.csv",
+        scene::table(60).replacen("a,b,c", "'a (b)',\"b,\n[c]\",c@;", 1),
+    );
+    scene.does(&["init", "odd.csv"]);
+    let (printed, _) = scene.does(&["check", "odd.toml"]);
+    assert!(printed.contains("all is well"), "{printed}");
+    assert!(scene.text("odd.toml").contains("id: left out"));
+    scene.does(&["fit", "odd.toml", "--iterations", "2", "--out", "run"]);
+    scene.fails(&["init", "odd.csv"], &["odd.toml", "--overwrite"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn interrupted_and_resumed_it_ends_bit_for_bit_the_same() {
+    let scene = Scene::new();
+    scene.mend("model.toml", "iterations = 5", "iterations = 400");
+    scene.does(&["fit", "model.toml", "--out", "whole"]);
+
+    let child = scene
+        .command()
+        .args(["fit", "model.toml", "--out", "pieces"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while !scene.path("pieces/checkpoint").is_dir() && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+    assert!(
+        said(&output).contains("go on with: ramp fit model.toml --out pieces --resume"),
+        "{}",
+        said(&output)
+    );
+    scene.fails(
+        &["infer", "pieces", "--data", "data.csv", "--out", "o.csv"],
+        &["no finished run", "--resume"],
+    );
+    scene.does(&["fit", "model.toml", "--out", "pieces", "--resume"]);
+    for file in ["weights.safetensors", "metrics.jsonl"] {
+        assert_eq!(
+            scene.read(&format!("whole/{file}")),
+            scene.read(&format!("pieces/{file}")),
+            "{file}"
+        );
+    }
+}
+
+#[test]
+fn every_format_in_and_out_gives_the_same_numbers_row_for_row() {
+    let scene = Scene::with_run();
+    let data = scene.table("data.csv");
+    let typed = typed(&data);
+    for format in &FORMATS[1..] {
+        scene.store(
+            &format!("data.{format}"),
+            if *format == "tsv" { &data } else { &typed },
+        );
+    }
+    for command in ["infer", "score"] {
+        scene.does(&[
+            command,
+            "run",
+            "--data",
+            "data.csv",
+            "--out",
+            "expected.csv",
+        ]);
+        let expected = scene.table("expected.csv");
+        assert_eq!(expected.rows(), data.rows());
+        for (i, input) in FORMATS.into_iter().enumerate() {
+            // Every input and every output once; all sixteen pairs would say no more.
+            let output = FORMATS[(i + 1) % 4];
+            let (from, to) = (format!("data.{input}"), format!("out.{output}"));
+            scene.does(&[command, "run", "--data", &from, "--out", &to]);
+            assert_same(
+                &expected,
+                &scene.table(&to),
+                &format!("{command} {from} {to}"),
+            );
+        }
+    }
+
+    // Rows stand in the order of the data: the second half alone gives the second half.
+    let half: Vec<u32> = (30..60).collect();
+    let columns = data.columns().iter().map(|c| c.select(&half)).collect();
+    scene.store("half.csv", &Table::new(columns).unwrap());
+    scene.does(&["infer", "run", "--data", "half.csv", "--out", "h.csv"]);
+    scene.does(&["infer", "run", "--data", "data.csv", "--out", "all.csv"]);
+    let (some, all) = (scene.table("h.csv"), scene.table("all.csv"));
+    for column in some.columns() {
+        let (some, all) = (numbers(&some, &column.name), numbers(&all, &column.name));
+        for (x, y) in some.iter().zip(&all[30..]) {
+            assert!((x - y).abs() < 1e-5, "{}: {x} {y}", column.name);
+        }
+    }
+}
+
+#[test]
+fn what_is_to_be_kept_stands_in_front_as_it_came() {
+    let scene = Scene::with_run();
+    scene.does(&[
+        "infer",
+        "run",
+        "--data",
+        "data.csv",
+        "--out",
+        "o.csv",
+        "--keep",
+        "id,word,id",
+    ]);
+    let out = scene.table("o.csv");
+    assert_eq!(
+        names(&out),
+        [
+            "id",
+            "word",
+            "top.mean",
+            "top.sd",
+            "left.mean",
+            "left.sd",
+            "right.mean",
+            "right.sd"
+        ]
+    );
+    let data = scene.table("data.csv");
+    for name in ["id", "word"] {
+        assert_eq!(out.column(name).unwrap(), data.column(name).unwrap());
+    }
+    assert!(scene.text("o.csv").contains("\n007,NA,"), "as it was spelt");
+}
+
+#[test]
+fn a_categorical_latent_has_probabilities_that_add_up() {
+    let scene = Scene::new();
+    let text = scene.text("model.toml") + "[latents.left]\nfamily = \"categorical\"\nlevels = 3\n";
+    scene.write("model.toml", text);
+    scene.does(&["fit", "model.toml", "--out", "run"]);
+    scene.does(&["infer", "run", "--data", "data.csv", "--out", "o.csv"]);
+    let out = scene.table("o.csv");
+    let levels = ["left.p1", "left.p2", "left.p3"].map(|name| numbers(&out, name));
+    for row in 0..60 {
+        let total: f64 = levels.iter().map(|p| p[row]).sum();
+        assert!((total - 1.0).abs() < 1e-6, "row {row}: {total}");
+        assert!(levels.iter().all(|p| (0.0..=1.0).contains(&p[row])));
+    }
+}
+
+#[test]
+fn imputing_fills_what_is_missing_and_nothing_else() {
+    let scene = Scene::with_run();
+    // Spellings that a careless writer would tidy up, and gaps in a column that the model does not know.
+    let data = scene
+        .text("data.csv")
+        .replacen("id,", "note,id,", 1)
+        .replace("\n0", "\nNULL,0")
+        .replace("000,", "000, ");
+    scene.write("gaps.csv", &data);
+    scene.does(&["impute", "run", "--data", "gaps.csv", "--out", "full.csv"]);
+    let (before, after) = (scene.text("gaps.csv"), scene.text("full.csv"));
+    assert_eq!(before.lines().count(), after.lines().count());
+    let mut filled = 0;
+    for (old, new) in before.lines().zip(after.lines()) {
+        for (place, (old, new)) in old.split(',').zip(new.split(',')).enumerate() {
+            let missing = matches!(old, "" | "NA" | "NULL") && place > 0;
+            if missing {
+                assert!(!matches!(new, "" | "NA"), "{before}\n{after}");
+                filled += 1;
+            } else {
+                assert_eq!(old, new);
+            }
+        }
+    }
+    assert!(filled > 20, "{filled}");
+
+    // In Parquet, whole numbers stay whole.
+    let whole = |column: &str| {
+        let texts = scene
+            .table("data.csv")
+            .column(column)
+            .unwrap()
+            .numbers()
+            .unwrap();
+        let cells = texts
+            .iter()
+            .map(|x| (!x.is_nan()).then_some((x * 10.0) as i64));
+        Column::new(column, Cells::Integers(cells.collect()))
+    };
+    let mut columns = typed(&scene.table("data.csv")).into_columns();
+    columns[1] = whole("a");
+    scene.store("whole.parquet", &Table::new(columns).unwrap());
+    scene.does(&[
+        "impute",
+        "run",
+        "--data",
+        "whole.parquet",
+        "--out",
+        "full.parquet",
+    ]);
+    let full = scene.table("full.parquet");
+    let Cells::Integers(a) = &full.column("a").unwrap().cells else {
+        panic!("a is {:?}", full.column("a").unwrap().cells.column_type());
+    };
+    assert!(a.iter().all(Option::is_some));
+    assert_eq!(full.rows(), 60);
+}
+
+#[test]
+fn draws_are_as_many_as_asked_for_and_reproducible_and_differ() {
+    let scene = Scene::with_run();
+    let impute = |out: &str, seed: &str| {
+        scene.does(&[
+            "impute", "run", "--data", "data.csv", "--out", out, "--draws", "5", "--seed", seed,
+        ]);
+        scene.table(out)
+    };
+    let first = impute("first.csv", "3");
+    assert_eq!(first.rows(), 300);
+    assert_eq!(
+        numbers(&first, "draw")[..7],
+        [1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 2.0]
+    );
+    let id = |row: usize| first.column("id").unwrap().texts()[row].clone().unwrap();
+    assert_eq!(
+        (id(0), id(4), id(5)),
+        ("000".into(), "000".into(), "001".into())
+    );
+    impute("again.csv", "3");
+    assert_eq!(scene.read("first.csv"), scene.read("again.csv"));
+    impute("other.csv", "4");
+    assert_ne!(scene.read("first.csv"), scene.read("other.csv"));
+
+    // Draws differ among themselves wherever something is missing, and known cells never change.
+    let data = scene.table("data.csv");
+    let mut varied = 0;
+    for column in ["a", "b", "c", "d", "e"] {
+        let drawn = numbers(&first, column);
+        for row in 0..60 {
+            let five = &drawn[5 * row..][..5];
+            match data.column(column).unwrap().is_missing(row) {
+                true => varied += usize::from(five.iter().any(|x| x != &five[0])),
+                false => assert!(five.iter().all(|x| x == &five[0])),
+            }
+        }
+    }
+    assert!(varied > 10, "{varied}");
+}
+
+#[test]
+fn draws_of_different_columns_do_not_hang_together_by_chance() {
+    // Columns that share nothing, all missing in the rows to fill: a draw's place among its candidates is then one random
+    // number, and two columns must not get the same.
+    let scene = Scene::new();
+    let mut text = String::from("a,b,c\n");
+    for row in 0..200 {
+        text += &format!("{row},{row},{row}\n");
+    }
+    scene.write("order.csv", &text);
+    scene.write(
+        "m.toml",
+        model("order.csv", "[tree]\nnewick = \"(a,b,c)z;\"\n"),
+    );
+    scene.does(&["fit", "m.toml", "--out", "run"]);
+    scene.write("gaps.csv", "id,a,b,c\n1,,,\n2,,,\n");
+    scene.does(&[
+        "impute", "run", "--data", "gaps.csv", "--out", "o.csv", "--draws", "40",
+    ]);
+    let out = scene.table("o.csv");
+    let [a, b, c] = ["a", "b", "c"].map(|n| numbers(&out, n));
+    for (x, y) in [(&a, &b), (&b, &c)] {
+        for shift in [0, 1] {
+            let same = x[..40 - shift]
+                .iter()
+                .zip(&y[shift..40])
+                .filter(|(x, y)| x == y);
+            assert!(same.count() < 10, "shift {shift}");
+            let same = x[shift..40]
+                .iter()
+                .zip(&y[..40 - shift])
+                .filter(|(x, y)| x == y);
+            assert!(same.count() < 10, "shift {shift} back");
+        }
+    }
+}
+
+#[test]
+fn long_tables_of_sequences_keep_their_rows() {
+    let scene = Scene::new();
+    scene.write("long.csv", long_table(20));
+    scene.write("m.toml", model("long.csv", CHAIN));
+    scene.does(&["fit", "m.toml", "--out", "run"]);
+    scene.does(&["infer", "run", "--data", "long.csv", "--out", "o.csv"]);
+    let (data, out) = (scene.table("long.csv"), scene.table("o.csv"));
+    assert_eq!(names(&out), ["who", "day", "z.mean", "z.sd"]);
+    assert_eq!(out.column("who").unwrap(), data.column("who").unwrap());
+    assert!(numbers(&out, "z.mean").iter().all(|x| x.is_finite()));
+    scene.does(&["score", "run", "--data", "long.csv", "--out", "s.parquet"]);
+    assert_eq!(scene.table("s.parquet").rows(), data.rows());
+
+    // Rows in another order give the same posteriors in that order.
+    let mixed: Vec<u32> = (0..data.rows() as u32)
+        .map(|r| (r * 7) % data.rows() as u32)
+        .collect();
+    assert_ne!(data.rows() % 7, 0);
+    let columns = data.columns().iter().map(|c| c.select(&mixed)).collect();
+    scene.store("mixed.csv", &Table::new(columns).unwrap());
+    scene.does(&["infer", "run", "--data", "mixed.csv", "--out", "m.csv"]);
+    let (straight, turned) = (
+        numbers(&out, "z.mean"),
+        numbers(&scene.table("m.csv"), "z.mean"),
+    );
+    for (x, &row) in turned.iter().zip(&mixed) {
+        assert!((x - straight[row as usize]).abs() < 1e-5);
+    }
+
+    // What is missing is filled; the spelling of a note that the model does not know stays.
+    scene.does(&["impute", "run", "--data", "long.csv", "--out", "i.csv"]);
+    let (before, after) = (scene.text("long.csv"), scene.text("i.csv"));
+    for (old, new) in before.lines().zip(after.lines()) {
+        let (old, new): (Vec<_>, Vec<_>) = (old.split(',').collect(), new.split(',').collect());
+        assert_eq!((old[0], old[1], old[4]), (new[0], new[1], new[4]));
+        assert_eq!(old[3] == "NA", old[3] != new[3], "{old:?} {new:?}");
+    }
+}
+
+fn array(name: &str, shape: &[usize], value: impl Fn(usize) -> f32) -> Array {
+    let size = shape.iter().product();
+    Array {
+        name: name.into(),
+        shape: shape.to_vec(),
+        values: ArrayValues::Numbers((0..size).map(value).collect()),
+    }
+}
+
+#[test]
+fn sequences_in_arrays_come_out_wide_or_long() {
+    let scene = Scene::new();
+    let (n, t) = (30, 4);
+    // Every third sequence is a step shorter.
+    let short =
+        |i: usize, width: usize| (i / width) % t == t - 1 && (i / width / t).is_multiple_of(3);
+    let arrays = [
+        array("x", &[n, t], |i| match short(i, 1) {
+            true => f32::NAN,
+            false => noise(i, 0) as f32,
+        }),
+        array("y", &[n, t, 2], |i| match short(i, 2) {
+            true => f32::NAN,
+            false => noise(i, 1) as f32,
+        }),
+    ];
+    write_arrays(&scene.path("s.npz"), &arrays, true).unwrap();
+    scene.write(
+        "m.toml",
+        model("s.npz", "[tree]\nchain = { observe = [\"x\", \"y\"] }\n"),
+    );
+    let (printed, _) = scene.does(&["fit", "m.toml", "--out", "run"]);
+    assert!(
+        printed.contains("3 to 4 steps") && printed.contains("vector of 2"),
+        "{printed}"
+    );
+    assert!(scene.path("run/reference.npz").is_file());
+
+    scene.does(&["infer", "run", "--data", "s.npz", "--out", "wide.csv"]);
+    scene.does(&[
+        "infer", "run", "--data", "s.npz", "--out", "long.csv", "--long",
+    ]);
+    let (wide, long) = (scene.table("wide.csv"), scene.table("long.csv"));
+    assert_eq!((wide.rows(), long.rows()), (n, n * t));
+    assert_eq!(names(&long), ["sample", "step", "z.mean", "z.sd"]);
+    for step in 0..t {
+        let column = numbers(&wide, &format!("z{}.mean", step + 1));
+        for (sample, x) in column.iter().enumerate() {
+            let y = numbers(&long, "z.mean")[sample * t + step];
+            assert!(x == &y || x.is_nan() && y.is_nan());
+            assert_eq!(x.is_nan(), step == 3 && sample % 3 == 0);
+        }
+    }
+    scene.does(&["score", "run", "--data", "s.npz", "--out", "s.csv"]);
+    assert_eq!(scene.table("s.csv").rows(), n);
+    scene.fails(
+        &["impute", "run", "--data", "s.npz", "--out", "i.csv"],
+        &["only tables can be imputed"],
+    );
+}
+
+#[test]
+fn short_sequences_alone_have_columns_for_every_step_of_their_array() {
+    let scene = Scene::new();
+    let full = array("x", &[20, 3], |i| noise(i, 0) as f32);
+    write_arrays(&scene.path("s.npz"), &[full], false).unwrap();
+    scene.write(
+        "m.toml",
+        model("s.npz", "[tree]\nchain = { observe = [\"x\"] }\n"),
+    );
+    scene.does(&["fit", "m.toml", "--out", "run"]);
+    // More than go through the model at once; the long ones come last.
+    let late = array("x", &[20_000, 3], |i| match i % 3 == 2 && i < 59_000 {
+        true => f32::NAN,
+        false => noise(i % 999, 0) as f32,
+    });
+    write_arrays(&scene.path("late.npz"), &[late], false).unwrap();
+    scene.does(&["infer", "run", "--data", "late.npz", "--out", "o.parquet"]);
+    let out = scene.table("o.parquet");
+    assert_eq!(out.rows(), 20_000);
+    let last = numbers(&out, "z3.mean");
+    assert!(last[0].is_nan() && last[19_999].is_finite());
+}
+
+#[test]
+fn images_train_with_convolutions() {
+    let scene = Scene::new();
+    let image = |name: &str, column: usize| Array {
+        name: name.into(),
+        shape: vec![24, 6, 5],
+        values: ArrayValues::Bytes(
+            (0..24 * 30)
+                .map(|i| (255.0 * noise(i / 30, column)) as u8)
+                .collect(),
+        ),
+    };
+    write_arrays(
+        &scene.path("i.npz"),
+        &[image("front", 0), image("back", 1)],
+        true,
+    )
+    .unwrap();
+    scene.write(
+        "m.toml",
+        "version = 1\n[data]\nfile = \"i.npz\"\n[tree]\nnewick = \"(front,back)z;\"\n[train]\niterations = 2\n",
+    );
+    let (printed, _) = scene.does(&["fit", "m.toml", "--out", "run"]);
+    assert!(printed.contains("image 1×6×5"), "{printed}");
+    assert!(
+        String::from_utf8_lossy(&scene.read("run/weights.safetensors"))
+            .contains("\\\"kind\\\":\\\"conv\\\""),
+        "the recognition network is convolutional"
+    );
+    scene.does(&["infer", "run", "--data", "i.npz", "--out", "o.csv"]);
+    let out = scene.table("o.csv");
+    assert_eq!(
+        (out.rows(), names(&out)),
+        (24, vec!["sample", "z.mean", "z.sd"])
+    );
+}
+
+#[test]
+fn factors_of_three_and_vectors_work() {
+    let scene = Scene::new();
+    let tree = "[tree]\nfactors = [[\"u\", \"v\", \"w\"], [\"u\", \"a\"], [\"u\", \"b\"], [\"v\", \"c\"], [\"v\", \"pair\"], \
+                [\"w\", \"word\"]]\n[observations.pair]\nkind = \"vector\"\ncolumns = [\"d\", \"e\"]\n";
+    scene.write("m.toml", model("data.csv", tree));
+    scene.does(&["check", "m.toml"]);
+    let (printed, _) = scene.does(&["fit", "m.toml", "--out", "run"]);
+    assert!(printed.contains("vector of 2"), "{printed}");
+    scene.does(&["infer", "run", "--data", "data.csv", "--out", "o.csv"]);
+    let out = scene.table("o.csv");
+    assert_eq!(out.rows(), 60);
+    assert_eq!(names(&out).len(), 6);
+    scene.does(&["score", "run", "--data", "data.csv", "--out", "s.csv"]);
+    scene.does(&["impute", "run", "--data", "data.csv", "--out", "i.csv"]);
+    let full = scene.table("i.csv");
+    assert!((0..60).all(|row| full.columns().iter().all(|c| !c.is_missing(row))));
+}
+
+#[test]
+fn levels_that_one_format_spells_otherwise_are_the_same_levels() {
+    let scene = Scene::new();
+    let mut text = String::from("a,b,c\n");
+    for row in 0..40 {
+        text += &format!("{:.2},{:.2},{}.0\n", noise(row, 0), noise(row, 1), row % 3);
+    }
+    scene.write("levels.csv", &text);
+    scene.write(
+        "m.toml",
+        model(
+            "levels.csv",
+            "[tree]\nnewick = \"(a,b,c)z;\"\n[observations.c]\nkind = \"categorical\"\n",
+        ),
+    );
+    scene.does(&["fit", "m.toml", "--out", "run"]);
+    let table = scene.table("levels.csv");
+    let columns = table.columns().iter();
+    let columns =
+        columns.map(|c| Column::new(c.name.clone(), Cells::Numbers(c.numbers().unwrap())));
+    scene.store("levels.arrow", &Table::new(columns.collect()).unwrap());
+    scene.does(&["infer", "run", "--data", "levels.csv", "--out", "x.csv"]);
+    let (_, noted) = scene.does(&["infer", "run", "--data", "levels.arrow", "--out", "y.csv"]);
+    assert_eq!(noted, "");
+    assert_same(&scene.table("x.csv"), &scene.table("y.csv"), "levels");
+}
+
+#[test]
+fn every_help_has_an_example() {
+    let scene = Scene::new();
+    for command in ["init", "check", "fit", "infer", "impute", "score", "report"] {
+        let (printed, _) = scene.does(&[command, "--help"]);
+        assert!(
+            printed.contains(&format!("Example:\n  ramp {command} ")),
+            "{command}: {printed}"
+        );
+    }
+}
