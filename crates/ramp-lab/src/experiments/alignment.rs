@@ -8,7 +8,7 @@ use std::ops::Range;
 /// How loud messages are at the start, as a share of what random weights make them.
 const VOLUME: f32 = 0.2;
 
-/// Gives every network the initial weights of the first one with its role, and its outputs a fifth of their size; they part
+/// Gives every network of a model that starts apart the initial weights of the first one with its role, and its outputs a fifth of their size; they part
 /// ways as they learn.
 ///
 /// With heavy-tailed data it matters how learning starts. Loud messages sharpen at once around the bulk of the data: a
@@ -69,6 +69,7 @@ mod tests {
         let data = sample.dataset().unwrap();
         let build = || {
             Model::builder(FactorTree::balanced(4, 2).unwrap())
+                .start(ramp::model::Start::Apart)
                 .build(&data)
                 .unwrap()
         };

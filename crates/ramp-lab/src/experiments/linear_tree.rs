@@ -13,7 +13,7 @@ use crate::tree_data::{LinearTree, TreeSample};
 use ramp::data::Dataset;
 use ramp::family::View;
 use ramp::graph::FactorTree;
-use ramp::model::Model;
+use ramp::model::{Model, Start};
 use ramp::train::{Decay, Optimizer, TrainSpec};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -203,6 +203,10 @@ impl LinearTreeRun {
             FactorTree::balanced(generator.depth, generator.arity).map_err(ramp::Error::from)?;
         let mut model = Model::builder(tree)
             .view(self.view)
+            .start(match self.recipe {
+                Recipe::Ours => Start::Alike,
+                Recipe::Paper => Start::Apart,
+            })
             .seed(self.seed)
             .build(&data)?;
         let folder = out.join("checkpoint");

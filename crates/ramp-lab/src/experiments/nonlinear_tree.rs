@@ -13,7 +13,7 @@ use crate::tree_data::TreeSample;
 use ramp::data::Dataset;
 use ramp::family::View;
 use ramp::graph::FactorTree;
-use ramp::model::Model;
+use ramp::model::{Model, Start};
 use ramp::network::{MlpSpec, NetworkSpec};
 use ramp::train::{Decay, Optimizer, TrainSpec};
 use serde::{Deserialize, Serialize};
@@ -190,6 +190,7 @@ impl NonlinearTreeRun {
             .view(self.view)
             .message_network(network.clone())
             .observation_network(network)
+            .start(Start::Apart)
             .seed(self.seed)
             .build(&data)?;
         if self.recipe == Recipe::Ours {

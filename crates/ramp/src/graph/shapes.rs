@@ -84,7 +84,7 @@ impl FactorTree {
     /// let tree = FactorTree::sequence(30, &["heart", "sleep"])?;
     /// assert_eq!(
     ///     Tying::Role.assign(&tree).keys,
-    ///     ["backward", "observation.heart", "observation.sleep", "forward"]
+    ///     ["observation.heart", "observation.sleep", "backward", "forward"]
     /// );
     /// # Ok::<(), ramp::graph::GraphError>(())
     /// ```
