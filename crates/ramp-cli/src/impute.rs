@@ -1,10 +1,11 @@
 //! `ramp impute`: fill what is missing, and only that, from how the rest of a row reweights the training rows.
 
-use crate::rows::{self, Part};
+use crate::rows::{self, ForModel, Part};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::data::table::{Cells, Column, Table};
 use ramp::infer::Imputer;
+use ramp::model::Model;
 use ramp::project::source::Samples;
 use ramp::project::{Encoding, Run};
 use rand::{RngExt, SeedableRng};
@@ -37,10 +38,19 @@ struct Gap {
     row: usize,
 }
 
-/// What training rows may fill a column with.
+/// What training rows may fill a column with, row by row of the reference.
 struct Candidates {
-    numbers: Vec<f64>,
     texts: Vec<Option<String>>,
+    values: Values,
+}
+
+enum Values {
+    Numbers(Vec<f64>),
+    /// The place of each row's level among all of them.
+    Levels {
+        levels: Vec<String>,
+        codes: Vec<Option<usize>>,
+    },
 }
 
 /// Everything that stays the same from part to part.
@@ -48,44 +58,70 @@ struct Filler<'a> {
     run: &'a Run,
     imputer: Imputer,
     samples: &'a Samples,
-    steps: usize,
+    /// For every observation, those of each of its columns.
+    candidates: Vec<Vec<Candidates>>,
 }
 
 impl Impute {
     pub fn run(self) -> Result<Ending, Failure> {
         let run = Run::open(&self.run)?;
         let samples = run.reference_samples()?;
-        if samples.table().is_none() {
+        let Some(table) = samples.table() else {
             return Err(Failure {
                 sentence: "only tables can be imputed; this run was fitted to arrays".into(),
                 user: true,
             });
-        }
-        let mut filler: Option<Filler<'_>> = None;
+        };
+        let mut filler = ForModel::new();
         let passage = rows::pass(&run, &self.data, &self.out, true, |part| {
-            let steps = part.model.tree().latents().len();
-            if filler.as_ref().is_none_or(|f| f.steps != steps) {
-                let (data, reference) = run.reference(part.model, &samples)?;
-                filler = Some(Filler {
-                    run: &run,
-                    imputer: Imputer::new(part.model, &reference, &data)?,
-                    samples: &samples,
-                    steps,
-                });
-            }
-            match &filler {
-                Some(filler) => filler.fill(part, self.draws, self.seed),
-                None => Err(Failure {
-                    sentence: "nothing to fill from".into(),
-                    user: false,
-                }),
-            }
+            let filler = filler.get(part.model, || {
+                Filler::new(&run, part.model, &samples, table)
+            })?;
+            filler.fill(part, self.draws, self.seed)
         })?;
         Ok(rows::say(passage, &self.out))
     }
 }
 
-impl Filler<'_> {
+impl Candidates {
+    fn new(column: &Column, encoding: &Encoding) -> Result<Self, Failure> {
+        let texts = column.texts();
+        let values = match encoding {
+            Encoding::Categorical { levels } => Values::Levels {
+                codes: texts
+                    .iter()
+                    .map(|text| levels.iter().position(|l| Some(l) == text.as_ref()))
+                    .collect(),
+                levels: levels.clone(),
+            },
+            _ => Values::Numbers(column.numbers()?),
+        };
+        Ok(Candidates { texts, values })
+    }
+}
+
+impl<'a> Filler<'a> {
+    fn new(
+        run: &'a Run,
+        model: &Model,
+        samples: &'a Samples,
+        table: &Table,
+    ) -> Result<Self, Failure> {
+        let (data, reference) = run.reference(model, samples)?;
+        let candidates = run.encoder.observations.iter().map(|observation| {
+            let columns = observation.columns.iter();
+            columns
+                .map(|name| Candidates::new(table.column(name)?, &observation.encoding))
+                .collect()
+        });
+        Ok(Filler {
+            run,
+            imputer: Imputer::new(model, &reference, &data)?,
+            samples,
+            candidates: candidates.collect::<Result<_, Failure>>()?,
+        })
+    }
+
     fn fill(&self, part: &Part<'_>, draws: Option<u16>, seed: u64) -> Result<Table, Failure> {
         let Some(table) = part.samples.table() else {
             return Err(Failure {
@@ -106,7 +142,6 @@ impl Filler<'_> {
             if gaps.is_empty() {
                 continue;
             }
-            let candidates = self.candidates(o, &encoded.columns)?;
             // Weights in parallel, some gaps at a time; then cells in order.
             for gaps in gaps.chunks(512) {
                 let weights: Vec<Vec<f64>> = gaps
@@ -127,18 +162,10 @@ impl Filler<'_> {
                             rng.set_word_pos((d * series + o) as u128 * 64);
                             draw(weights, &mut rng)
                         });
-                        for (&at, values) in columns.iter().zip(&candidates) {
+                        for (&at, values) in columns.iter().zip(&self.candidates[o]) {
                             let item = |i: usize| self.item(chosen[i], gap, part);
                             if table.columns()[at].is_missing(gap.row) {
-                                put(
-                                    &mut filled[at],
-                                    gap.row,
-                                    values,
-                                    weights,
-                                    drawn,
-                                    &item,
-                                    &encoded.encoding,
-                                );
+                                put(&mut filled[at], gap.row, values, weights, drawn, &item);
                             }
                         }
                     }
@@ -183,31 +210,6 @@ impl Filler<'_> {
         }
     }
 
-    /// The values of the reference's rows, column by column.
-    fn candidates(&self, o: usize, columns: &[String]) -> Result<Vec<Candidates>, Failure> {
-        let Some(table) = self.samples.table() else {
-            return Ok(vec![]);
-        };
-        let categorical = matches!(
-            self.run.encoder.observations[o].encoding,
-            Encoding::Categorical { .. }
-        );
-        columns
-            .iter()
-            .map(|name| {
-                let column = table.column(name)?;
-                Ok(Candidates {
-                    numbers: if categorical {
-                        vec![]
-                    } else {
-                        column.numbers()?
-                    },
-                    texts: column.texts(),
-                })
-            })
-            .collect()
-    }
-
     /// The row of the reference's table that a candidate stands for.
     fn item(&self, candidate: u32, gap: &Gap, part: &Part<'_>) -> usize {
         match (&self.samples.sequences, &part.samples.sequences) {
@@ -242,39 +244,32 @@ fn put(
     weights: &[f64],
     drawn: Option<usize>,
     item: &dyn Fn(usize) -> usize,
-    encoding: &Encoding,
 ) {
-    if let Encoding::Categorical { levels } = encoding {
-        let level = match drawn {
-            Some(i) => candidates.texts[item(i)].clone(),
-            None => {
-                let mut chance = vec![0.0; levels.len()];
-                for (i, w) in weights.iter().enumerate() {
-                    let text = candidates.texts[item(i)].as_deref();
-                    if let Some(at) = levels.iter().position(|l| Some(&l[..]) == text) {
-                        chance[at] += w;
+    let numbers = match &candidates.values {
+        Values::Numbers(numbers) => numbers,
+        Values::Levels { levels, codes } => {
+            let level = match drawn {
+                Some(i) => candidates.texts[item(i)].clone(),
+                None => {
+                    let mut chance = vec![0.0; levels.len()];
+                    for (i, w) in weights.iter().enumerate() {
+                        if let Some(at) = codes[item(i)] {
+                            chance[at] += w;
+                        }
                     }
+                    let best = (0..levels.len()).max_by(|&a, &b| chance[a].total_cmp(&chance[b]));
+                    best.map(|b| levels[b].clone())
                 }
-                let best = (0..levels.len()).max_by(|&a, &b| chance[a].total_cmp(&chance[b]));
-                best.map(|b| levels[b].clone())
-            }
-        };
-        match &mut column.cells {
-            Cells::Texts(cells) => cells[row] = level,
-            Cells::Integers(cells) => cells[row] = level.and_then(|l| l.parse().ok()),
-            Cells::Numbers(cells) => {
-                cells[row] = level.and_then(|l| l.parse().ok()).unwrap_or(f64::NAN)
-            }
-            Cells::Unread { .. } => {}
+            };
+            return put_level(column, row, level);
         }
-        return;
-    }
+    };
     let value = match drawn {
-        Some(i) => candidates.numbers[item(i)],
+        Some(i) => numbers[item(i)],
         None => weights
             .iter()
             .enumerate()
-            .map(|(i, w)| w * candidates.numbers[item(i)])
+            .map(|(i, w)| w * numbers[item(i)])
             .sum(),
     };
     match &mut column.cells {
@@ -287,6 +282,18 @@ fn put(
                 // Six digits: more would pretend to a precision that is not there.
                 None => Some(significant(value)),
             };
+        }
+        Cells::Unread { .. } => {}
+    }
+}
+
+/// Fills one cell of a category.
+fn put_level(column: &mut Column, row: usize, level: Option<String>) {
+    match &mut column.cells {
+        Cells::Texts(cells) => cells[row] = level,
+        Cells::Integers(cells) => cells[row] = level.and_then(|l| l.parse().ok()),
+        Cells::Numbers(cells) => {
+            cells[row] = level.and_then(|l| l.parse().ok()).unwrap_or(f64::NAN)
         }
         Cells::Unread { .. } => {}
     }

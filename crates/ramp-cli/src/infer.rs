@@ -1,11 +1,9 @@
 //! `ramp infer` and `ramp score`: posteriors and free energies for every row.
 
-use crate::rows::{self, Part};
+use crate::rows::{self, ForModel};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::data::table::Table;
-use ramp::infer::Reference;
-use ramp::project::source::Samples;
 use ramp::project::{PosteriorColumn, Run, posterior_columns, posterior_values};
 use std::path::PathBuf;
 
@@ -55,9 +53,11 @@ impl Passing {
     pub fn score(self) -> Result<Ending, Failure> {
         let run = Run::open(&self.run)?;
         let samples = run.reference_samples()?;
-        let mut reference = Against::new(samples);
+        let mut reference = ForModel::new();
         let passage = rows::pass(&run, &self.data, &self.out, !self.keep.is_empty(), |part| {
-            let scores = reference.of(&run, part)?.scores(part.model, part.data)?;
+            let reference =
+                reference.get(part.model, || Ok(run.reference(part.model, &samples)?.1))?;
+            let scores = reference.scores(part.model, part.data)?;
             let mut all = rows::kept(&run, part, &self.keep, self.long)?;
             all.extend(rows::numbers(
                 part,
@@ -68,34 +68,5 @@ impl Passing {
             Ok(Table::new(all)?)
         })?;
         Ok(rows::say(passage, &self.out))
-    }
-}
-
-/// The reference under the model at hand: a chain's length may change from part to part.
-struct Against {
-    samples: Samples,
-    steps: usize,
-    reference: Option<Reference>,
-}
-
-impl Against {
-    fn new(samples: Samples) -> Self {
-        Against {
-            samples,
-            steps: 0,
-            reference: None,
-        }
-    }
-
-    fn of(&mut self, run: &Run, part: &Part<'_>) -> Result<&Reference, Failure> {
-        let steps = part.model.tree().latents().len();
-        if self.reference.is_none() || self.steps != steps {
-            self.reference = Some(run.reference(part.model, &self.samples)?.1);
-            self.steps = steps;
-        }
-        self.reference.as_ref().ok_or_else(|| Failure {
-            sentence: "the reference was lost".into(),
-            user: false,
-        })
     }
 }

@@ -33,6 +33,28 @@ pub struct Part<'a> {
     pub first: usize,
 }
 
+/// Something made for the model at hand, and made again when a longer sequence calls for a longer model.
+pub struct ForModel<T>(Option<(usize, T)>);
+
+impl<T> ForModel<T> {
+    pub fn new() -> Self {
+        ForModel(None)
+    }
+
+    pub fn get(
+        &mut self,
+        model: &Model,
+        make: impl FnOnce() -> Result<T, Failure>,
+    ) -> Result<&T, Failure> {
+        let steps = model.tree().latents().len();
+        let kept = match self.0.take() {
+            Some(kept) if kept.0 == steps => kept,
+            _ => (steps, make()?),
+        };
+        Ok(&self.0.insert(kept).1)
+    }
+}
+
 /// Takes a file through a model; `each` makes rows of the new table. The table takes its place at the end, whole.
 pub fn pass(
     run: &Run,

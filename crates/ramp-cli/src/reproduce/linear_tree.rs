@@ -1,7 +1,7 @@
 //! `ramp reproduce linear-tree`: its words and its table.
 
 use super::words::{BbviWords, Choice, Tuning};
-use super::{cost, tell};
+use super::{cost, courses, tell};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp_lab::experiments::linear_tree::{LinearTreeResults, LinearTreeRun};
@@ -69,13 +69,9 @@ fn table(results: &LinearTreeResults) -> String {
             results.variance.mean_field[k],
         );
     }
-    let step = results
-        .ms_per_iteration
-        .map_or(String::new(), |ms| format!(", {ms:.1} ms each"));
-    text + &format!(
-        "{} iterations{step}, BBVI {:.1} s, {}",
+    text + &courses(
         results.iterations,
+        results.ms_per_iteration,
         results.bbvi_seconds,
-        cost(results.seconds, results.peak_rss_mb)
-    )
+    ) + &cost(results.seconds, results.peak_rss_mb)
 }

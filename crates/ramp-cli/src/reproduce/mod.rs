@@ -80,7 +80,13 @@ fn tell<R>(
     }
 }
 
-/// Time and memory as the last line of a table.
+/// How RAMP and BBVI were trained, as the beginning of a table's last line.
+fn courses(iterations: usize, ms_per_iteration: Option<f64>, bbvi_seconds: f64) -> String {
+    let step = ms_per_iteration.map_or(String::new(), |ms| format!(", {ms:.1} ms each"));
+    format!("{iterations} iterations{step}, BBVI {bbvi_seconds:.1} s, ")
+}
+
+/// Time and memory as the end of the last line of a table.
 fn cost(seconds: f64, peak_rss_mb: Option<f64>) -> String {
     let memory = peak_rss_mb.map_or(String::new(), |mb| format!(", {mb:.0} MB"));
     format!("{seconds:.1} s in all{memory}\n")

@@ -1,7 +1,7 @@
 //! `ramp reproduce nonlinear-tree`: its words and its table.
 
 use super::words::{BbviWords, Choice, LinkName, Tuning};
-use super::{cost, tell};
+use super::{cost, courses, tell};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp_lab::experiments::nonlinear_tree::{NonlinearTreeResults, NonlinearTreeRun};
@@ -76,13 +76,9 @@ fn table(results: &NonlinearTreeResults) -> String {
             reciprocal.bbvi[k],
         );
     }
-    let step = results
-        .ms_per_iteration
-        .map_or(String::new(), |ms| format!(", {ms:.1} ms each"));
-    text + &format!(
-        "{} iterations{step}, BBVI {:.1} s, {}",
+    text + &courses(
         results.iterations,
+        results.ms_per_iteration,
         results.bbvi_seconds,
-        cost(results.seconds, results.peak_rss_mb)
-    )
+    ) + &cost(results.seconds, results.peak_rss_mb)
 }

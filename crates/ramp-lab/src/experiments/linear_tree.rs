@@ -5,7 +5,7 @@ use super::fitting::{Fitting, Point};
 use super::linear_tree_figures::{
     LinearTreeCurves, bbvi_figure, correlation_figure, variance_figure,
 };
-use super::run::{Outcome, Piece, Recipe, Scale, Watch, peak_rss_mb, write_json};
+use super::run::{Outcome, Piece, Recipe, Scale, Watch, paper_training, peak_rss_mb, write_json};
 use crate::baselines::Bbvi;
 use crate::error::LabError;
 use crate::metrics::{mean, pearson};
@@ -49,41 +49,27 @@ pub struct LinearTreeRun {
 impl LinearTreeRun {
     /// The settings of a scale and a recipe.
     pub fn new(scale: Scale, recipe: Recipe, seed: u64) -> Self {
-        let paper = TrainSpec {
-            iterations: 500,
-            learning_rate: 1e-3,
-            seed,
-            ..TrainSpec::default()
-        };
+        let paper = paper_training(scale, seed);
         let (view, train) = match recipe {
             Recipe::Paper => (View::Natural, paper),
             // A long warm-up keeps the root alive until the levels below have something to tell it; a high rate and its slow
             // fall take it to the optimum; weight decay holds back overfitting, to which the root is most prone.
-            Recipe::Ours => (
-                View::Moments,
-                TrainSpec {
-                    iterations: 2500,
+            Recipe::Ours => {
+                let (iterations, warmup, learning_rate) = match scale {
+                    Scale::Paper => (2500, 1250, 4e-2),
+                    Scale::Quick => (750, 375, 3e-2),
+                };
+                let train = TrainSpec {
+                    iterations,
+                    warmup,
+                    learning_rate,
                     batch: Some(1000),
-                    learning_rate: 4e-2,
-                    warmup: 1250,
                     decay: Decay::Cosine { to: 0.0 },
                     optimizer: Optimizer::Adam { decay: 0.03 },
                     ..paper
-                },
-            ),
-        };
-        let train = match (scale, recipe) {
-            (Scale::Paper, _) => train,
-            (Scale::Quick, Recipe::Ours) => TrainSpec {
-                iterations: 750,
-                warmup: 375,
-                learning_rate: 3e-2,
-                ..train
-            },
-            (Scale::Quick, Recipe::Paper) => TrainSpec {
-                batch: Some(1000),
-                ..train
-            },
+                };
+                (View::Moments, train)
+            }
         };
         LinearTreeRun {
             scale,

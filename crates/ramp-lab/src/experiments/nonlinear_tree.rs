@@ -4,7 +4,9 @@ use super::alignment::start_softly;
 use super::bbvi_course::{BbviSettings, BbviTask};
 use super::fitting::{Fitting, Point};
 use super::nonlinear_tree_figures::{Scatter, bars_figure, course_figure, scatter_figure};
-use super::run::{Outcome, PerMethod, Piece, Recipe, Scale, Watch, peak_rss_mb, write_json};
+use super::run::{
+    Outcome, PerMethod, Piece, Recipe, Scale, Watch, paper_training, peak_rss_mb, write_json,
+};
 use crate::baselines::{Bbvi, SupervisedGaussian};
 use crate::error::LabError;
 use crate::metrics::{pearson, spearman};
@@ -50,40 +52,27 @@ pub struct NonlinearTreeRun {
 impl NonlinearTreeRun {
     /// The settings of a scale and a recipe.
     pub fn new(scale: Scale, recipe: Recipe, seed: u64) -> Self {
-        let paper = TrainSpec {
-            iterations: 500,
-            learning_rate: 1e-3,
-            seed,
-            ..TrainSpec::default()
-        };
+        let paper = paper_training(scale, seed);
         let (view, train) = match recipe {
             Recipe::Paper => (View::Natural, paper),
             // With a soft start. A higher rate or more iterations overfit the root, so far from the data; decay of weights holds
             // that back.
-            Recipe::Ours => (
-                View::Moments,
-                TrainSpec {
-                    iterations: 600,
+            Recipe::Ours => {
+                let (iterations, warmup, learning_rate) = match scale {
+                    Scale::Paper => (600, 180, 1e-3),
+                    Scale::Quick => (400, 120, 1e-3),
+                };
+                let train = TrainSpec {
+                    iterations,
+                    warmup,
+                    learning_rate,
                     batch: Some(1000),
-                    learning_rate: 1e-3,
-                    warmup: 180,
                     decay: Decay::Cosine { to: 0.0 },
                     optimizer: Optimizer::Adam { decay: 0.03 },
                     ..paper
-                },
-            ),
-        };
-        let train = match (scale, recipe) {
-            (Scale::Paper, _) => train,
-            (Scale::Quick, Recipe::Ours) => TrainSpec {
-                iterations: 400,
-                warmup: 120,
-                ..train
-            },
-            (Scale::Quick, Recipe::Paper) => TrainSpec {
-                batch: Some(1000),
-                ..train
-            },
+                };
+                (View::Moments, train)
+            }
         };
         NonlinearTreeRun {
             scale,

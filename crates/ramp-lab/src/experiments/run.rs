@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use ramp::storage::write_atomically;
-use ramp::train::{Control, Record};
+use ramp::train::{Control, Record, TrainSpec};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::path::{Path, PathBuf};
 
@@ -24,6 +24,20 @@ pub enum Recipe {
     Ours,
     /// The paper's table: full batch, 500 iterations of Adam at 0.001, networks that see natural parameters.
     Paper,
+}
+
+/// The training of the paper's table; a quick run takes it in batches.
+pub(super) fn paper_training(scale: Scale, seed: u64) -> TrainSpec {
+    TrainSpec {
+        iterations: 500,
+        batch: match scale {
+            Scale::Paper => None,
+            Scale::Quick => Some(1000),
+        },
+        learning_rate: 1e-3,
+        seed,
+        ..TrainSpec::default()
+    }
 }
 
 /// Someone who follows an experiment: a progress bar, a stop button.

@@ -4,19 +4,19 @@ use super::{FactorId, FactorTree, VariableId};
 
 /// Every variable after the one it hangs on. Sweeps run along `order`, outward, or against it, inward.
 #[derive(Debug)]
-pub(super) struct Rooted {
+pub(crate) struct Rooted {
     /// The variables, level by level from the root.
-    pub(super) order: Vec<VariableId>,
+    pub(crate) order: Vec<VariableId>,
     /// The factor through which a variable hangs on the tree; none for the root.
-    pub(super) entrance: Vec<Option<FactorId>>,
+    pub(crate) entrance: Vec<Option<FactorId>>,
     /// The variable of each factor that is nearest to the root.
-    pub(super) head: Vec<VariableId>,
+    pub(crate) head: Vec<VariableId>,
     /// How many factors lie between a variable and the root.
-    pub(super) depth: Vec<usize>,
+    pub(crate) depth: Vec<usize>,
 }
 
 impl Rooted {
-    pub(super) fn new(tree: &FactorTree) -> Self {
+    pub(crate) fn new(tree: &FactorTree) -> Self {
         let root = tree.root();
         let mut rooted = Rooted {
             order: Vec::with_capacity(tree.variable_count()),
@@ -48,7 +48,7 @@ impl Rooted {
     }
 
     /// The factors of a variable that lead away from the root.
-    pub(super) fn outward<'a>(
+    pub(crate) fn outward<'a>(
         &self,
         tree: &'a FactorTree,
         variable: VariableId,

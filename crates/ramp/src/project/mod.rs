@@ -16,6 +16,7 @@ mod orient;
 mod prepare;
 mod run;
 mod scale;
+mod sections;
 pub mod source;
 mod start;
 #[cfg(test)]

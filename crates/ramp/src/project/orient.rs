@@ -27,8 +27,7 @@ impl Project {
             for (t, latent) in posterior.latents().iter().enumerate() {
                 let means = latent.means(0);
                 for name in &numbers {
-                    total += agreement(&means, &data, &format!("{name}@{}", t + 1))?
-                        * data.rows() as f64;
+                    total += agreement(&means, &data, &format!("{name}@{}", t + 1))?;
                 }
             }
             if total < 0.0 {

@@ -4,7 +4,7 @@ use super::encoder::{Encoder, Encoding};
 use super::source::Samples;
 use crate::Result;
 use crate::data::Dataset;
-use crate::graph::{FactorTree, VariableId};
+use crate::graph::{FactorTree, Rooted};
 
 /// Samples that decide.
 const LOOKED_AT: usize = 2000;
@@ -133,32 +133,20 @@ fn upwards(
     mut scores: Vec<Option<Vec<f64>>>,
     turned: &mut [bool],
 ) {
-    // Breadth first from the root; the reverse meets children before parents.
-    let mut order = vec![(tree.root(), None::<VariableId>)];
-    let mut at = 0;
-    let mut children: Vec<Vec<VariableId>> = vec![vec![]; tree.variable_count()];
-    while at < order.len() {
-        let (latent, parent) = order[at];
-        at += 1;
-        for &factor in tree.factors_of(latent) {
-            if parent.is_some_and(|p| tree.variables_of(factor).contains(&p)) {
-                continue;
-            }
-            for &v in tree.variables_of(factor).iter().filter(|&&v| v != latent) {
-                children[latent.index()].push(v);
-                if tree.is_latent(v) {
-                    order.push((v, Some(latent)));
-                }
-            }
-        }
-    }
+    let rooted = Rooted::new(tree);
     let mut latent_scores: Vec<Option<Vec<f64>>> = vec![None; tree.variable_count()];
     // Observations below each latent, to be turned together.
     let mut below: Vec<Vec<usize>> = vec![vec![]; tree.variable_count()];
-    for &(latent, _) in order.iter().rev() {
+    // Against the order from the root, children come before their parents.
+    let latents = rooted.order.iter().rev().filter(|&&v| tree.is_latent(v));
+    for &latent in latents {
         let mut parts: Vec<Vec<f64>> = vec![];
         let mut who: Vec<Vec<usize>> = vec![];
-        for &child in &children[latent.index()] {
+        let children = rooted
+            .outward(tree, latent)
+            .flat_map(|factor| tree.variables_of(factor))
+            .filter(|&&v| v != latent);
+        for &child in children {
             let (score, leaves) = if tree.is_latent(child) {
                 (
                     latent_scores[child.index()].take(),
