@@ -5,6 +5,8 @@ pub mod error;
 pub mod experiments;
 pub mod figure;
 pub mod gaussian;
+pub mod kernel_ridge;
 pub mod metrics;
 pub mod nonlinear_data;
+pub mod pendulum;
 pub mod tree_data;

@@ -4,6 +4,7 @@ mod linear_tree;
 mod misspecified_tree;
 mod nonlinear_sweep;
 mod nonlinear_tree;
+mod pendulum;
 mod words;
 
 use crate::progress::Bar;
@@ -39,6 +40,12 @@ pub enum Experiment {
                             Ctrl-C stops after the current step; the same command then goes on from there."
     )]
     NonlinearSweep(nonlinear_sweep::NonlinearSweep),
+    /// Films of a pendulum: its angle and angular velocity as a chain of two-dimensional latents
+    #[command(
+        after_help = "Example:\n  ramp reproduce pendulum --scale quick --size 32 --seed 1\n\
+                            Ctrl-C stops after the current step; the same command then goes on from there."
+    )]
+    Pendulum(pendulum::Pendulum),
 }
 
 impl Experiment {
@@ -48,6 +55,7 @@ impl Experiment {
             Experiment::MisspecifiedTree(words) => words.run(),
             Experiment::NonlinearTree(words) => words.run(),
             Experiment::NonlinearSweep(words) => words.run(),
+            Experiment::Pendulum(words) => words.run(),
         }
     }
 }

@@ -11,6 +11,7 @@ mod misspecified_tree_figures;
 pub mod nonlinear_sweep;
 pub mod nonlinear_tree;
 mod nonlinear_tree_figures;
+pub mod pendulum;
 mod run;
 
 pub use bbvi_course::BbviSettings;

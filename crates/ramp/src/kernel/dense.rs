@@ -12,6 +12,7 @@ use tiles::{FinishBlock, Product, WeightGradient};
 pub(super) use tiles::RowSums;
 
 mod tiles;
+pub(crate) mod wide;
 
 /// How a layer is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -39,6 +39,8 @@ pub struct Mlp {
 struct Layer {
     inputs: usize,
     outputs: usize,
+    /// Whether its weights lie input by input, so that inputs of zero cost nothing.
+    wide: bool,
     /// Begin of its weight, bias, gain and shift in the flat slice.
     parameters: usize,
     /// Begin of its tape, in units of rows; the same for its end.
@@ -74,9 +76,10 @@ impl Mlp {
                 "a network with the widths {widths:?} has {weights} weights, too many for memory"
             )));
         }
-        let layers = widths.windows(2).map(|pair| Layer {
+        let layers = widths.windows(2).enumerate().map(|(index, pair)| Layer {
             inputs: pair[0],
             outputs: pair[1],
+            wide: index == 0 && pair[0] >= dense::wide::WIDE,
             parameters: 0,
             tape: 0,
             tape_end: 0,
@@ -133,15 +136,18 @@ impl Mlp {
         }
     }
 
-    /// The widest hidden layer.
+    /// The largest number of outputs for which a pass needs space: those of hidden layers and of a wide one.
     fn widest(&self) -> usize {
-        let hidden = &self.layers[..self.layers.len() - 1];
-        hidden.iter().map(|layer| layer.outputs).max().unwrap_or(0)
+        let last = self.layers.len() - 1;
+        let spacious = self.layers.iter().enumerate();
+        let spacious = spacious.filter(|(index, layer)| *index < last || layer.wide);
+        spacious.map(|(_, layer)| layer.outputs).max().unwrap_or(0)
     }
 
     /// Whether an input that comes row by row is better copied feature-major than left to `gemm`.
     fn packs_input(&self) -> bool {
-        dense::is_small(self.layers[0].inputs, self.layers[0].outputs)
+        let first = &self.layers[0];
+        !first.wide && dense::is_small(first.inputs, first.outputs)
     }
 
     /// The input feature-major where that pays, in the front of `scratch`, and the rest of `scratch`.
@@ -188,6 +194,28 @@ impl Mlp {
 }
 
 impl Layer {
+    /// The weights' shape, the contiguous dimension last.
+    fn shape(&self) -> [usize; 2] {
+        match self.wide {
+            true => [self.inputs, self.outputs],
+            false => [self.outputs, self.inputs],
+        }
+    }
+
+    fn forward(
+        &self,
+        (weights, bias): (&[f32], &[f32]),
+        input: Block<'_>,
+        output: &mut [f32],
+        finish: Finish<'_>,
+        scratch: &mut [f32],
+    ) {
+        match self.wide {
+            true => dense::wide::forward(weights, bias, input, output, finish, scratch),
+            false => dense::forward(weights, bias, input, output, finish),
+        }
+    }
+
     /// Begins of weight, bias, gain and shift, and the end if there are gain and shift.
     fn begins(&self) -> [usize; 5] {
         let weight = self.parameters;
@@ -227,12 +255,12 @@ impl Network for Mlp {
         let mut all = Vec::new();
         let last = self.layers.len() - 1;
         for (i, layer) in self.layers.iter().enumerate() {
-            let shape = [layer.outputs, layer.inputs];
-            all.push(Parameter::new(format!("{i}.weight"), &shape));
-            all.push(Parameter::new(format!("{i}.bias"), &shape[..1]));
+            let outputs = [layer.outputs];
+            all.push(Parameter::new(format!("{i}.weight"), &layer.shape()));
+            all.push(Parameter::new(format!("{i}.bias"), &outputs));
             if self.layer_norm && i < last {
-                all.push(Parameter::new(format!("{i}.norm.gain"), &shape[..1]));
-                all.push(Parameter::new(format!("{i}.norm.shift"), &shape[..1]));
+                all.push(Parameter::new(format!("{i}.norm.gain"), &outputs));
+                all.push(Parameter::new(format!("{i}.norm.shift"), &outputs));
             }
         }
         all
@@ -275,17 +303,16 @@ impl Network for Mlp {
         if rows == 0 {
             return;
         }
-        let (mut current, _) = self.pack(input, scratch);
+        let (mut current, scratch) = self.pack(input, scratch);
         let mut tape = tape;
         let (last, hidden) = self.layers.split_last().expect("there is an output layer");
         for layer in hidden {
             let [weight, bias, gain, shift, end] = layer.begins();
-            let weights = &parameters[weight..bias];
-            let biases = &parameters[bias..gain];
+            let affine = (&parameters[weight..bias], &parameters[bias..gain]);
             let (own, rest) = tape.split_at_mut((layer.tape_end - layer.tape) * rows);
             let [value, slope, normalized, scale] = cut_mut(own, self.tape_lens(layer, rows));
             if self.layer_norm {
-                dense::forward(weights, biases, current, normalized, Finish::Keep);
+                layer.forward(affine, current, normalized, Finish::Keep, scratch);
                 let norm = Norm {
                     rows,
                     gain: &parameters[gain..shift],
@@ -295,14 +322,14 @@ impl Network for Mlp {
             } else {
                 let slope = Some(slope).filter(|slope| !slope.is_empty());
                 let finish = Finish::Activate(self.activation, slope);
-                dense::forward(weights, biases, current, value, finish);
+                layer.forward(affine, current, value, finish, scratch);
             }
             current = Block::feature_major(value, layer.outputs, rows);
             tape = rest;
         }
         let [weight, bias, end, ..] = last.begins();
-        let (weights, biases) = (&parameters[weight..bias], &parameters[bias..end]);
-        dense::forward(weights, biases, current, output, Finish::Keep);
+        let affine = (&parameters[weight..bias], &parameters[bias..end]);
+        last.forward(affine, current, output, Finish::Keep, scratch);
     }
 
     fn backward(
@@ -336,9 +363,16 @@ impl Network for Mlp {
                 grad_parameters[weight..gain].split_at_mut(layer.inputs * layer.outputs);
             let weights = &parameters[weight..bias];
             let Some(previous) = index.checked_sub(1).map(|i| &self.layers[i]) else {
-                dense::backward_weights(input, grad, to_weights, to_bias);
-                if let Some(grad_input) = grad_input.take() {
-                    dense::backward_input(weights, grad, rows, grad_input, Finish::Keep);
+                let grad_input = grad_input.take();
+                if layer.wide {
+                    dense::wide::backward_weights(input, grad, to_weights, to_bias, there);
+                } else {
+                    dense::backward_weights(input, grad, to_weights, to_bias);
+                }
+                match grad_input {
+                    Some(to) if layer.wide => dense::wide::backward_input(weights, grad, rows, to),
+                    Some(to) => dense::backward_input(weights, grad, rows, to, Finish::Keep),
+                    None => {}
                 }
                 return;
             };

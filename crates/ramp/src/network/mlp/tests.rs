@@ -12,14 +12,15 @@ const ACTIVATIONS: [Activation; 4] = [
 ];
 
 /// Every kind: depth 0 to 3, each activation, with and without layer norm.
-fn every_kind() -> Vec<(String, Mlp)> {
+fn every_kind(inputs: usize) -> Vec<(String, Mlp)> {
     let mut all = Vec::new();
     for hidden in [&[][..], &[9], &[32, 32], &[7, 12, 5]] {
         for activation in ACTIVATIONS {
             for layer_norm in [false, true] {
-                let mlp = Mlp::new(5, hidden, 3).unwrap();
+                let mlp = Mlp::new(inputs, hidden, 3).unwrap();
                 let mlp = mlp.with_activation(activation).with_layer_norm(layer_norm);
-                all.push((format!("{hidden:?} {activation:?} norm {layer_norm}"), mlp));
+                let what = format!("{inputs} {hidden:?} {activation:?} norm {layer_norm}");
+                all.push((what, mlp));
             }
         }
     }
@@ -30,6 +31,16 @@ fn every_kind() -> Vec<(String, Mlp)> {
 struct Plain<'a> {
     mlp: &'a Mlp,
     parameters: Vec<f64>,
+}
+
+impl Layer {
+    /// Where a weight lies.
+    fn place(&self, output: usize, input: usize) -> usize {
+        match self.shape() == [self.outputs, self.inputs] {
+            true => output * self.inputs + input,
+            false => input * self.outputs + output,
+        }
+    }
 }
 
 struct PlainLayer {
@@ -49,8 +60,11 @@ impl Plain<'_> {
             let [weight, bias, gain, shift, _] = layer.begins();
             let mut sums: Vec<f64> = (0..layer.outputs)
                 .map(|o| {
-                    let row = &p[weight + o * layer.inputs..][..layer.inputs];
-                    p[bias + o] + row.iter().zip(&x).map(|(w, x)| w * x).sum::<f64>()
+                    let terms = x
+                        .iter()
+                        .enumerate()
+                        .map(|(i, x)| p[weight + layer.place(o, i)] * x);
+                    p[bias + o] + terms.sum::<f64>()
                 })
                 .collect();
             let (mut normalized, mut scale) = (Vec::new(), 1.0);
@@ -106,7 +120,7 @@ impl Plain<'_> {
             for (o, g) in g.iter().enumerate() {
                 grad[bias + o] += g;
                 for (i, (back, input)) in back.iter_mut().zip(&kept.input).enumerate() {
-                    let at = weight + o * layer.inputs + i;
+                    let at = weight + layer.place(o, i);
                     grad[at] += g * input;
                     *back += g * p[at];
                 }
@@ -127,10 +141,16 @@ fn assert_near(found: f32, exact: f64, what: &str) {
 
 #[test]
 fn outputs_and_gradients_match_a_plain_perceptron() {
-    for (what, mlp) in every_kind() {
-        for row_major in [false, true] {
+    for (what, mlp) in [every_kind(5), every_kind(260)].concat() {
+        for (row_major, empty) in [(false, false), (true, false), (true, true)] {
             let rows = 48;
-            let trial = Trial::new(&mlp, rows, row_major, 11);
+            let inputs = mlp.inputs();
+            let mut trial = Trial::new(&mlp, rows, row_major, 11);
+            if empty {
+                // Mostly background.
+                let rest = trial.input.iter_mut().enumerate();
+                rest.filter(|(i, _)| i % 7 > 0).for_each(|(_, x)| *x = 0.0);
+            }
             let plain = Plain {
                 mlp: &mlp,
                 parameters: trial.parameters.iter().map(|&p| f64::from(p)).collect(),
@@ -139,8 +159,12 @@ fn outputs_and_gradients_match_a_plain_perceptron() {
             let gradients = trial.gradients();
             let mut exact = vec![0.0; trial.parameters.len()];
             for r in 0..rows {
-                let x = (0..5).map(|f| {
-                    let at = if row_major { r * 5 + f } else { f * rows + r };
+                let x = (0..inputs).map(|f| {
+                    let at = if row_major {
+                        r * inputs + f
+                    } else {
+                        f * rows + r
+                    };
                     f64::from(trial.input[at])
                 });
                 let loss: Vec<f64> = (0..3)
@@ -163,7 +187,7 @@ fn outputs_and_gradients_match_a_plain_perceptron() {
 
 #[test]
 fn gradients_match_finite_differences() {
-    for (what, mlp) in every_kind() {
+    for (what, mlp) in every_kind(5) {
         Trial::new(&mlp, 32, false, 5).check_differences(1e-3, &what);
     }
 }
@@ -172,13 +196,13 @@ fn gradients_match_finite_differences() {
 fn a_layer_large_enough_for_gemm_matches_finite_differences() {
     for activation in ACTIVATIONS {
         let mlp = Mlp::new(700, &[40], 6).unwrap().with_activation(activation);
-        Trial::new(&mlp, 16, true, 5).check_differences(1e-3, &format!("wide {activation:?}"));
+        Trial::new(&mlp, 16, true, 5).check_differences(1e-3, &format!("large {activation:?}"));
     }
 }
 
 #[test]
 fn padding_rows_do_not_change_parameter_gradients() {
-    for (what, mlp) in every_kind() {
+    for (what, mlp) in every_kind(5) {
         Trial::new(&mlp, 48, false, 8).check_padding(37, &what);
     }
 }

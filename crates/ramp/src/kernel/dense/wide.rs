@@ -1,0 +1,560 @@
+//! Wide layers: many inputs, most of which may be zero, as in pictures on an empty background.
+//!
+//! Weights lie input by input (`weights[i][o]`), so that an input of zero skips all of its weights. Rows that are mostly
+//! zero are read once; the weights of each number that is not zero are added to, or summed into, a row of outputs that
+//! stays in registers. Everything else goes to `gemm`.
+
+use super::{Finish, RowSums, check_block, product_gemm};
+use crate::kernel::dense::tiles::FinishBlock;
+use crate::kernel::lanes::{Isa, dispatch_on, isa};
+use crate::kernel::real::{Kernel, Real};
+use crate::kernel::tile;
+use crate::network::Block;
+
+/// From this many inputs on, a first layer is wide.
+pub(crate) const WIDE: usize = 256;
+
+/// How many inputs of all rows are looked at before the next: their weights stay in the second-level cache.
+const SEGMENT: usize = 256;
+
+/// Rows whose zeros are counted to choose between skipping them and `gemm`.
+const LOOKED_AT: usize = 16;
+
+/// How a wide layer is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Route {
+    /// Number by number that is not zero.
+    Sparse(Isa),
+    /// The `gemm` crate.
+    Gemm,
+}
+
+impl Route {
+    /// Skipping pays when fewer than two in five numbers are not zero.
+    fn of(input: &Block<'_>) -> Self {
+        if input.feature_stride != 1 || input.features == 0 {
+            return Route::Gemm;
+        }
+        let every = input.rows.div_ceil(LOOKED_AT).max(1);
+        let rows = (0..input.rows).step_by(every);
+        let seen = rows.len() * input.features;
+        let filled: usize = rows
+            .map(|r| {
+                let row = &input.data[r * input.row_stride..][..input.features];
+                row.iter().filter(|&&x| x != 0.0).count()
+            })
+            .sum();
+        if 5 * filled < 2 * seen {
+            Route::Sparse(isa())
+        } else {
+            Route::Gemm
+        }
+    }
+}
+
+/// `output[o][r] = Σ weights[i][o] · input[i][r] + bias[o]`, then `finish`; `scratch` is as long as the output.
+pub(crate) fn forward(
+    weights: &[f32],
+    bias: &[f32],
+    input: Block<'_>,
+    output: &mut [f32],
+    finish: Finish<'_>,
+    scratch: &mut [f32],
+) {
+    let route = Route::of(&input);
+    forward_on(route, weights, bias, input, output, finish, scratch);
+}
+
+/// `grad_input[i][r] = Σ weights[i][o] · grad[o][r]`.
+pub(crate) fn backward_input(weights: &[f32], grad: &[f32], rows: usize, grad_input: &mut [f32]) {
+    let (inputs, outputs) = (grad_input.len() / rows, grad.len() / rows);
+    assert_eq!(weights.len(), inputs * outputs);
+    assert_eq!(grad.len(), outputs * rows);
+    // SAFETY: the lengths were checked above; grad_input does not overlap the shared slices.
+    unsafe {
+        product_gemm(
+            (inputs, rows, outputs),
+            (grad_input.as_mut_ptr(), rows, 1, false),
+            (weights.as_ptr(), outputs, 1),
+            (grad.as_ptr(), rows, 1),
+        );
+    }
+}
+
+/// `grad_weights[i][o] += Σ grad[o][r] · input[i][r]` and `grad_bias[o] += Σ grad[o][r]`; `scratch` is as long as `grad`.
+pub(crate) fn backward_weights(
+    input: Block<'_>,
+    grad: &[f32],
+    grad_weights: &mut [f32],
+    grad_bias: &mut [f32],
+    scratch: &mut [f32],
+) {
+    let route = Route::of(&input);
+    backward_weights_on(route, input, grad, grad_weights, grad_bias, scratch);
+}
+
+fn forward_on(
+    route: Route,
+    weights: &[f32],
+    bias: &[f32],
+    input: Block<'_>,
+    output: &mut [f32],
+    finish: Finish<'_>,
+    scratch: &mut [f32],
+) {
+    let (inputs, outputs, rows) = (input.features, bias.len(), input.rows);
+    check_block(&input);
+    assert_eq!(weights.len(), inputs * outputs);
+    assert_eq!(output.len(), outputs * rows);
+    finish.check(output.len());
+    match route {
+        Route::Sparse(isa) => {
+            assert_eq!(input.feature_stride, 1);
+            let sums = &mut scratch[..outputs * rows];
+            sums.fill(0.0);
+            dispatch_on(
+                isa,
+                Sums {
+                    weights,
+                    outputs,
+                    input,
+                    sums,
+                },
+            );
+            transpose(sums, rows, outputs, output);
+        }
+        // SAFETY: the lengths were checked above; output does not overlap the shared slices.
+        Route::Gemm => unsafe {
+            product_gemm(
+                (outputs, rows, inputs),
+                (output.as_mut_ptr(), rows, 1, false),
+                (weights.as_ptr(), 1, outputs),
+                (input.data.as_ptr(), input.feature_stride, input.row_stride),
+            );
+        },
+    }
+    let bias = Some(bias);
+    dispatch_on(
+        isa(),
+        FinishBlock {
+            bias,
+            output,
+            rows,
+            finish,
+        },
+    );
+}
+
+fn backward_weights_on(
+    route: Route,
+    input: Block<'_>,
+    grad: &[f32],
+    grad_weights: &mut [f32],
+    grad_bias: &mut [f32],
+    scratch: &mut [f32],
+) {
+    let (inputs, outputs, rows) = (input.features, grad_bias.len(), input.rows);
+    check_block(&input);
+    assert_eq!(grad.len(), outputs * rows);
+    assert_eq!(grad_weights.len(), inputs * outputs);
+    match route {
+        Route::Sparse(isa) => {
+            assert_eq!(input.feature_stride, 1);
+            let by_row = &mut scratch[..outputs * rows];
+            transpose(grad, outputs, rows, by_row);
+            dispatch_on(
+                isa,
+                Gradient {
+                    input,
+                    outputs,
+                    grad: by_row,
+                    grad_weights,
+                },
+            );
+        }
+        // SAFETY: the lengths were checked above; grad_weights does not overlap the shared slices.
+        Route::Gemm => unsafe {
+            product_gemm(
+                (inputs, outputs, rows),
+                (grad_weights.as_mut_ptr(), outputs, 1, true),
+                (input.data.as_ptr(), input.feature_stride, input.row_stride),
+                (grad.as_ptr(), 1, rows),
+            );
+        },
+    }
+    dispatch_on(
+        isa(),
+        RowSums {
+            grad,
+            rows,
+            grad_bias,
+        },
+    );
+}
+
+/// `to[j][i] = from[i][j]` for `from` of `rows` by `columns`.
+fn transpose(from: &[f32], rows: usize, columns: usize, to: &mut [f32]) {
+    // Squares of 16: whole lines of the cache on both sides.
+    for top in (0..rows).step_by(16) {
+        for left in (0..columns).step_by(16) {
+            for i in top..rows.min(top + 16) {
+                for j in left..columns.min(left + 16) {
+                    to[j * rows + i] = from[i * columns + j];
+                }
+            }
+        }
+    }
+}
+
+/// The numbers of a piece of a row that are not zero, and their places.
+struct Filled {
+    count: usize,
+    places: [u16; SEGMENT],
+    values: [f32; SEGMENT],
+}
+
+impl Filled {
+    #[inline(always)]
+    fn new() -> Self {
+        Filled {
+            count: 0,
+            places: [0; SEGMENT],
+            values: [0.0; SEGMENT],
+        }
+    }
+
+    #[inline(always)]
+    fn read(&mut self, piece: &[f32]) {
+        self.count = 0;
+        for (group, numbers) in piece.chunks(16).enumerate() {
+            // The sign of a zero does not count.
+            let any = numbers.iter().fold(0, |any, x| any | (x.to_bits() << 1));
+            if any == 0 {
+                continue;
+            }
+            for (i, &x) in numbers.iter().enumerate() {
+                // At most as many as were read, so the place is there.
+                self.places[self.count] = (16 * group + i) as u16;
+                self.values[self.count] = x;
+                self.count += usize::from(x != 0.0);
+                if self.count == SEGMENT {
+                    return;
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn iter(&self) -> impl Iterator<Item = (usize, f32)> {
+        let places = self.places[..self.count].iter();
+        places
+            .zip(&self.values[..self.count])
+            .map(|(&place, &value)| (usize::from(place), value))
+    }
+}
+
+/// `sums[r][o] += Σ weights[i][o] · input[i][r]`.
+struct Sums<'a> {
+    weights: &'a [f32],
+    outputs: usize,
+    input: Block<'a>,
+    sums: &'a mut [f32],
+}
+
+impl Kernel<f32> for Sums<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<R: Real<Element = f32>>(self) {
+        let Sums {
+            weights,
+            outputs,
+            input,
+            sums,
+        } = self;
+        let mut filled = Filled::new();
+        for first in (0..input.features).step_by(SEGMENT) {
+            let last = input.features.min(first + SEGMENT);
+            let weights = &weights[first * outputs..last * outputs];
+            for (r, sums) in sums.chunks_exact_mut(outputs).enumerate() {
+                filled.read(&input.data[r * input.row_stride..][first..last]);
+                if filled.count == 0 {
+                    continue;
+                }
+                let mut at = 0;
+                while at + 8 * R::LANES <= outputs {
+                    add_rows::<R, 8>(&filled, weights, outputs, at, sums);
+                    at += 8 * R::LANES;
+                }
+                while at + 2 * R::LANES <= outputs {
+                    add_rows::<R, 2>(&filled, weights, outputs, at, sums);
+                    at += 2 * R::LANES;
+                }
+                while at + R::LANES <= outputs {
+                    add_rows::<R, 1>(&filled, weights, outputs, at, sums);
+                    at += R::LANES;
+                }
+                for (i, x) in filled.iter() {
+                    let weights = &weights[i * outputs..][..outputs];
+                    for o in at..outputs {
+                        sums[o] += x * weights[o];
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds `N` registers of every filled number's weights to a row of sums.
+#[inline(always)]
+fn add_rows<R: Real<Element = f32>, const N: usize>(
+    filled: &Filled,
+    weights: &[f32],
+    outputs: usize,
+    at: usize,
+    sums: &mut [f32],
+) {
+    let mut held = [R::zero(); N];
+    for (n, held) in held.iter_mut().enumerate() {
+        *held = R::load(&sums[at + n * R::LANES..]);
+    }
+    for (i, x) in filled.iter() {
+        let x = R::broadcast(x);
+        for (n, held) in held.iter_mut().enumerate() {
+            // SAFETY: places are below the number of rows of weights, and `at + N·LANES` does not pass `outputs`.
+            let weights = unsafe { tile::load::<R>(weights, i * outputs + at + n * R::LANES) };
+            *held = x.mul_add(weights, *held);
+        }
+    }
+    for (n, held) in held.iter().enumerate() {
+        held.store(&mut sums[at + n * R::LANES..]);
+    }
+}
+
+/// `grad_weights[i][o] += Σ grad[r][o] · input[i][r]`.
+struct Gradient<'a> {
+    input: Block<'a>,
+    outputs: usize,
+    grad: &'a [f32],
+    grad_weights: &'a mut [f32],
+}
+
+impl Kernel<f32> for Gradient<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<R: Real<Element = f32>>(self) {
+        let Gradient {
+            input,
+            outputs,
+            grad,
+            grad_weights,
+        } = self;
+        let mut filled = Filled::new();
+        for first in (0..input.features).step_by(SEGMENT) {
+            let last = input.features.min(first + SEGMENT);
+            let grad_weights = &mut grad_weights[first * outputs..last * outputs];
+            for (r, grad) in grad.chunks_exact(outputs).enumerate() {
+                filled.read(&input.data[r * input.row_stride..][first..last]);
+                if filled.count == 0 {
+                    continue;
+                }
+                let mut at = 0;
+                while at + 8 * R::LANES <= outputs {
+                    add_to_rows::<R, 8>(&filled, grad, at, grad_weights);
+                    at += 8 * R::LANES;
+                }
+                while at + 2 * R::LANES <= outputs {
+                    add_to_rows::<R, 2>(&filled, grad, at, grad_weights);
+                    at += 2 * R::LANES;
+                }
+                while at + R::LANES <= outputs {
+                    add_to_rows::<R, 1>(&filled, grad, at, grad_weights);
+                    at += R::LANES;
+                }
+                for (i, x) in filled.iter() {
+                    let weights = &mut grad_weights[i * outputs..][..outputs];
+                    for o in at..outputs {
+                        weights[o] += x * grad[o];
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds multiples of `N` registers of a row of gradients to the weights of every filled number.
+#[inline(always)]
+fn add_to_rows<R: Real<Element = f32>, const N: usize>(
+    filled: &Filled,
+    grad: &[f32],
+    at: usize,
+    weights: &mut [f32],
+) {
+    let outputs = grad.len();
+    let mut held = [R::zero(); N];
+    for (n, held) in held.iter_mut().enumerate() {
+        *held = R::load(&grad[at + n * R::LANES..]);
+    }
+    for (i, x) in filled.iter() {
+        let x = R::broadcast(x);
+        for (n, &held) in held.iter().enumerate() {
+            let place = i * outputs + at + n * R::LANES;
+            // SAFETY: places are below the number of rows of weights, and `at + N·LANES` does not pass `outputs`.
+            unsafe {
+                let sum = x.mul_add(held, tile::load::<R>(weights, place));
+                tile::store(sum, weights, place);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::Activation;
+    use proptest::prelude::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    const ROUTES: [Route; 4] = [
+        Route::Sparse(Isa::Portable),
+        Route::Sparse(Isa::Avx2),
+        Route::Sparse(Isa::Avx512),
+        Route::Gemm,
+    ];
+
+    fn numbers(rng: &mut ChaCha8Rng, len: usize, filled: f64) -> Vec<f32> {
+        (0..len)
+            .map(|_| match rng.random_bool(filled) {
+                true => rng.random_range(-1.0..1.0),
+                false => 0.0,
+            })
+            .collect()
+    }
+
+    fn assert_close(found: &[f32], exact: impl Iterator<Item = f64>, what: &str) {
+        for (i, (&y, e)) in found.iter().zip(exact).enumerate() {
+            let off = (f64::from(y) - e).abs();
+            assert!(
+                off < 3e-5 * (1.0 + e.abs()),
+                "{what}, entry {i}: {y}, not {e}"
+            );
+        }
+    }
+
+    fn check(inputs: usize, outputs: usize, rows: usize, filled: f64, seed: u64) {
+        let rng = &mut ChaCha8Rng::seed_from_u64(seed);
+        let weights = numbers(rng, inputs * outputs, 1.0);
+        let bias = numbers(rng, outputs, 1.0);
+        let data = numbers(rng, inputs * rows, filled);
+        let grad = numbers(rng, outputs * rows, 1.0);
+        let mut scratch = vec![f32::NAN; outputs * rows];
+        let product = |a: f32, b: f32| f64::from(a) * f64::from(b);
+        for route in ROUTES {
+            for row_major in [true, false] {
+                let input = match row_major {
+                    true => Block::row_major(&data, inputs, rows),
+                    false => Block::feature_major(&data, inputs, rows),
+                };
+                if !row_major && route != Route::Gemm {
+                    continue;
+                }
+                let what = format!("{inputs}-{outputs} on {rows}, {filled} filled, by {route:?}");
+                let sum = |o: usize, r: usize| {
+                    let terms =
+                        (0..inputs).map(|i| product(weights[i * outputs + o], input.get(i, r)));
+                    f64::from(bias[o]) + terms.sum::<f64>()
+                };
+                let places = || (0..outputs).flat_map(|o| (0..rows).map(move |r| (o, r)));
+                let mut output = vec![f32::NAN; outputs * rows];
+                let finish = Finish::Keep;
+                forward_on(
+                    route,
+                    &weights,
+                    &bias,
+                    input,
+                    &mut output,
+                    finish,
+                    &mut scratch,
+                );
+                assert_close(&output, places().map(|(o, r)| sum(o, r)), &what);
+                let finish = Finish::Activate(Activation::Tanh, None);
+                forward_on(
+                    route,
+                    &weights,
+                    &bias,
+                    input,
+                    &mut output,
+                    finish,
+                    &mut scratch,
+                );
+                assert_close(&output, places().map(|(o, r)| sum(o, r).tanh()), &what);
+
+                let mut grad_weights = vec![1.0; inputs * outputs];
+                let mut grad_bias = vec![1.0; outputs];
+                backward_weights_on(
+                    route,
+                    input,
+                    &grad,
+                    &mut grad_weights,
+                    &mut grad_bias,
+                    &mut scratch,
+                );
+                let exact = (0..inputs * outputs).map(|at| {
+                    let (i, o) = (at / outputs, at % outputs);
+                    let terms = (0..rows).map(|r| product(grad[o * rows + r], input.get(i, r)));
+                    1.0 + terms.sum::<f64>()
+                });
+                assert_close(&grad_weights, exact, &what);
+                let exact = grad
+                    .chunks_exact(rows)
+                    .map(|g| 1.0 + g.iter().map(|&x| f64::from(x)).sum::<f64>());
+                assert_close(&grad_bias, exact, &what);
+            }
+        }
+        let mut grad_input = vec![f32::NAN; inputs * rows];
+        backward_input(&weights, &grad, rows, &mut grad_input);
+        let exact = (0..inputs * rows).map(|at| {
+            let (i, r) = (at / rows, at % rows);
+            (0..outputs)
+                .map(|o| product(weights[i * outputs + o], grad[o * rows + r]))
+                .sum()
+        });
+        assert_close(&grad_input, exact, "input gradient");
+    }
+
+    #[test]
+    fn pictures_match_triple_loops() {
+        for filled in [0.0, 0.05, 0.5, 1.0] {
+            check(300, 128, 48, filled, 1);
+            check(1024, 37, 16, filled, 2);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn any_wide_layer_matches_triple_loops(
+            inputs in 1_usize..600,
+            outputs in 1_usize..70,
+            units in 1_usize..4,
+            filled in 0.0..1.0,
+            seed in 0_u64..1000,
+        ) {
+            check(inputs, outputs, 16 * units, filled, seed);
+        }
+    }
+
+    #[test]
+    fn the_route_goes_by_what_is_filled() {
+        let empty = vec![0.0; 256 * 16];
+        let full = vec![0.5; 256 * 16];
+        assert_ne!(Route::of(&Block::row_major(&empty, 256, 16)), Route::Gemm);
+        assert_eq!(Route::of(&Block::row_major(&full, 256, 16)), Route::Gemm);
+        assert_eq!(
+            Route::of(&Block::feature_major(&empty, 256, 16)),
+            Route::Gemm
+        );
+    }
+}
