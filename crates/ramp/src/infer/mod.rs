@@ -6,6 +6,7 @@ mod reference;
 #[cfg(test)]
 mod tests;
 
+pub use crate::model::filter::{Filter, PointBelief};
 pub use impute::{Conditionals, Imputer};
 pub use reference::{Reference, Scores};
 

@@ -190,3 +190,71 @@ fn imputations_come_close_to_the_conditional_mean() {
         (ours / exact).sqrt()
     );
 }
+
+#[test]
+fn filtering_step_by_step_is_filtering_at_once() {
+    let (steps, rows) = (7, 12);
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    for (family, hidden) in [
+        ("gaussian(2)", vec![128]),
+        ("von_mises*gaussian(1)", vec![8]),
+    ] {
+        let tree = FactorTree::sequence(steps, &["heart", "picture"]).unwrap();
+        let mut data = Dataset::new();
+        let mut seen = vec![];
+        for t in 1..=steps {
+            for (name, features) in [("heart", 1), ("picture", 300)] {
+                let samples: Vec<Option<Vec<f32>>> = (0..rows)
+                    .map(|_| {
+                        let values = (0..features).map(|_| rng.random_range(-1.0..1.0)).collect();
+                        rng.random_bool(0.7).then_some(values)
+                    })
+                    .collect();
+                let missing = vec![f32::NAN; features];
+                let values = samples.iter().flat_map(|s| s.as_ref().unwrap_or(&missing));
+                let values = values.copied().collect();
+                data = data
+                    .observe(format!("{name}@{t}"), features, values)
+                    .unwrap();
+                seen.push(samples);
+            }
+        }
+        let network = crate::network::NetworkSpec::Mlp(crate::network::MlpSpec {
+            hidden,
+            ..Default::default()
+        });
+        let model = Model::builder(tree)
+            .tying(Tying::Role)
+            .families(family)
+            .unwrap()
+            .message_network(network.clone())
+            .observation_network(network)
+            .build(&data)
+            .unwrap();
+        let whole = model.filtered(&data).unwrap();
+        let mut filter = Filter::new(&model).unwrap();
+        for row in 0..rows {
+            filter.reset();
+            for t in 0..steps {
+                let now = [0, 1].map(|k| seen[2 * t + k][row].as_deref());
+                let belief = filter.step(&now).unwrap();
+                let exact = whole.latents()[t].natural(row);
+                for (a, b) in belief.natural().iter().zip(&exact) {
+                    assert!(
+                        (a - b).abs() < 1e-6 * (1.0 + b.abs()),
+                        "{family} step {t}: {a} or {b}"
+                    );
+                }
+            }
+        }
+        let wrong = |step: &[Option<&[f32]>]| Filter::new(&model).unwrap().step(step).is_err();
+        assert!(wrong(&[None]));
+        assert!(wrong(&[Some(&[1.0, 2.0]), None]));
+        assert!(wrong(&[Some(&[f32::NAN]), None]));
+    }
+    let data = (1..=4).fold(Dataset::new(), |d, i| {
+        d.observe(format!("x{i}"), 1, vec![0.0; 3]).unwrap()
+    });
+    let tree = Model::builder(FactorTree::balanced(3, 2).unwrap());
+    assert!(Filter::new(&tree.build(&data).unwrap()).is_err());
+}

@@ -2,6 +2,7 @@
 //! objective with its gradient.
 
 mod builder;
+pub(crate) mod filter;
 mod mirror;
 mod pass;
 mod plan;
