@@ -90,12 +90,38 @@ impl Pendulum {
 impl Films {
     /// The frames as observations `x1`, `x2`, … of a chain.
     pub fn into_dataset(self) -> Result<Dataset, LabError> {
+        let steps = self.sizes.steps;
+        self.into_beginnings(steps)
+    }
+
+    /// The same with the frames from a step on missing.
+    pub fn into_beginnings(self, seen: usize) -> Result<Dataset, LabError> {
         let pixels = self.sizes.size * self.sizes.size;
         let mut data = Dataset::new();
         for (t, frames) in self.frames.into_iter().enumerate() {
-            data = data.observe_bytes(format!("x{}", t + 1), pixels, frames, None)?;
+            let hidden = (t >= seen).then(|| vec![false; self.sizes.sequences]);
+            data = data.observe_bytes(format!("x{}", t + 1), pixels, frames, hidden)?;
         }
         Ok(data)
+    }
+
+    /// The first so many films.
+    pub fn first(&self, count: usize) -> Films {
+        let count = count.min(self.sizes.sequences);
+        let (pixels, steps) = (self.sizes.size * self.sizes.size, self.sizes.steps);
+        Films {
+            sizes: Pendulum {
+                sequences: count,
+                ..self.sizes
+            },
+            theta: self.theta[..count * steps].to_vec(),
+            omega: self.omega[..count * steps].to_vec(),
+            frames: self
+                .frames
+                .iter()
+                .map(|all| all[..count * pixels].to_vec())
+                .collect(),
+        }
     }
 
     /// The pixels of one frame, row by row from the top.
@@ -117,6 +143,13 @@ impl Films {
 /// An angle between −π and π.
 pub fn wrapped(angle: f64) -> f64 {
     (angle + PI).rem_euclid(TAU) - PI
+}
+
+/// A picture of a pendulum at an angle, row by row from the top.
+pub fn picture(theta: f64, size: usize) -> Vec<u8> {
+    let mut frame = vec![0; size * size];
+    draw(theta, size, &mut frame);
+    frame
 }
 
 /// The states of a pendulum at every frame, angles wrapped.
@@ -220,6 +253,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_picture_is_the_frame_of_its_angle() {
+        let sizes = Pendulum {
+            size: 20,
+            sequences: 3,
+            steps: 4,
+        };
+        let films = sizes.films(5, 0).unwrap();
+        assert_eq!(films.frame(2, 3), picture(films.theta[11], 20));
+        let first = films.first(2);
+        assert_eq!(first.frame(1, 3), films.frame(1, 3));
+        assert_eq!(first.theta[..], films.theta[..8]);
+        let data = first.into_beginnings(3).unwrap();
+        let there = |name| data.observation(name).unwrap().is_present(0);
+        assert!(there("x3") && !there("x4"));
     }
 
     #[test]

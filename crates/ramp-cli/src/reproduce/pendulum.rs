@@ -3,9 +3,19 @@
 use super::words::{Choice, Tuning};
 use super::{cost, tell};
 use crate::{Ending, Failure};
-use clap::Args;
-use ramp_lab::experiments::pendulum::{PendulumResults, PendulumRun};
+use clap::{Args, ValueEnum};
+use ramp_lab::experiments::pendulum::{PendulumResults, PendulumRun, Shape};
 use std::path::PathBuf;
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FamilyName {
+    /// A plane: two-dimensional, full covariance; the paper's
+    Gaussian,
+    /// A square: two Betas
+    Beta,
+    /// A cylinder: von Mises times Gaussian, the true shape of the phase space
+    Circle,
+}
 
 #[derive(Args)]
 pub struct Pendulum {
@@ -20,6 +30,9 @@ pub struct Pendulum {
     /// Frames in a film, in place of the scale's
     #[arg(long, value_parser = clap::value_parser!(u16).range(2..))]
     steps: Option<u16>,
+    /// What every latent is
+    #[arg(long, value_enum, default_value = "gaussian")]
+    family: FamilyName,
     /// Hidden units of every network, in place of the recipe's
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     hidden: Option<u16>,
@@ -33,9 +46,12 @@ impl Pendulum {
         let mut run = PendulumRun::new(choice.scale(), choice.recipe(), choice.seed);
         run.films.size = self.size.map_or(run.films.size, usize::from);
         run.films.steps = self.steps.map_or(run.films.steps, usize::from);
-        if let Some(width) = self.hidden {
-            run.hidden = vec![width.into()];
-        }
+        run.hidden = self.hidden.map_or(run.hidden, usize::from);
+        run.shape = match self.family {
+            FamilyName::Gaussian => Shape::Gaussian,
+            FamilyName::Beta => Shape::Beta,
+            FamilyName::Circle => Shape::Circle,
+        };
         self.tuning
             .apply(&mut run.films.sequences, &mut run.view, &mut run.train);
         run.threads = choice.threads();
@@ -51,8 +67,18 @@ impl Pendulum {
 /// The results as a person reads them.
 fn table(results: &PendulumResults) -> String {
     let mut text = format!("\n{:<10}{:>10}{:>10}{:>10}\n", "R²", "cos θ", "sin θ", "ω");
-    for (who, r2) in [("training", results.r2.train), ("test", results.r2.test)] {
+    let ramp = &results.r2.ramp;
+    for (who, r2) in [("training", ramp.train), ("test", ramp.test)] {
         text += &format!("{who:<10}{:>10.4}{:>10.4}{:>10.4}\n", r2[0], r2[1], r2[2]);
+    }
+    let prediction = &results.prediction;
+    if let (Some(ramp), Some(stay)) = (prediction.ramp.last(), prediction.stay.last()) {
+        text += &format!(
+            "{} frames ahead: angle off by {:.1}°, {:.1}° if it stayed where it was\n",
+            prediction.ramp.len(),
+            ramp.to_degrees(),
+            stay.to_degrees()
+        );
     }
     text + &cost(results.seconds, results.peak_rss_mb)
 }

@@ -12,6 +12,9 @@ pub mod nonlinear_sweep;
 pub mod nonlinear_tree;
 mod nonlinear_tree_figures;
 pub mod pendulum;
+mod pendulum_figures;
+mod pendulum_prediction;
+mod pendulum_reading;
 mod run;
 
 pub use bbvi_course::BbviSettings;

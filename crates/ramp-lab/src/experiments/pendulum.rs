@@ -1,30 +1,54 @@
-//! The pendulum: a chain of two-dimensional latents learned from films (paper, "Nonlinear Dynamical Systems").
+//! The pendulum: a chain of latents learned from films (paper, "Nonlinear Dynamical Systems").
 
 use super::fitting::{Fitting, Point};
+use super::pendulum_figures::{
+    Drawn, films_figure, learning_figure, phase_figure, prediction_figure, strip_figure,
+};
+use super::pendulum_prediction::{Prediction, predict};
+use super::pendulum_reading::{Explained, embed, explained};
 use super::run::{Outcome, Piece, Recipe, Scale, Watch, peak_rss_mb, write_json};
 use crate::error::LabError;
-use crate::kernel_ridge::KernelRidge;
-use crate::metrics::r_squared;
-use crate::pendulum::Pendulum;
+use crate::pendulum::{Films, Pendulum};
 use ramp::data::Dataset;
 use ramp::family::View;
 use ramp::graph::{FactorTree, Tying};
 use ramp::model::{Model, Start};
 use ramp::network::{MlpSpec, NetworkSpec};
 use ramp::train::{Decay, TrainSpec};
-use rand::SeedableRng;
-use rand::seq::index::sample;
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The random stream of training films, and that of test films.
 const TRAIN: u64 = 0;
 const TEST: u64 = 1;
-/// Frames on which the regression is fitted, and at most as many of others on which it is judged.
+/// Frames on which the regression is fitted in the end, and on the way.
 const REGRESSED: usize = 4000;
-const JUDGED: usize = 20_000;
+const REGRESSED_ON_THE_WAY: usize = 1500;
+/// Films that learning curves look at.
+const WATCHED: usize = 100;
+
+/// What every latent is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shape {
+    /// A plane: a two-dimensional Gaussian with full covariance, the paper's.
+    Gaussian,
+    /// A square: two Betas with a uniform prior.
+    Beta,
+    /// A cylinder: von Mises times Gaussian, the true shape of the phase space.
+    Circle,
+}
+
+impl Shape {
+    fn family(self) -> &'static str {
+        match self {
+            Shape::Gaussian => "gaussian(2)",
+            Shape::Beta => "beta(2)",
+            Shape::Circle => "von_mises * gaussian(1)",
+        }
+    }
+}
 
 /// The settings of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,14 +61,16 @@ pub struct PendulumRun {
     pub films: Pendulum,
     /// Test films.
     pub test: usize,
-    /// The family of every latent, as text.
-    pub family: String,
+    /// What every latent is.
+    pub shape: Shape,
     /// Hidden units of every network.
-    pub hidden: Vec<usize>,
+    pub hidden: usize,
     /// What networks see of beliefs.
     pub view: View,
     /// The training settings.
     pub train: TrainSpec,
+    /// Frames at the end of test films to be predicted from those before.
+    pub ahead: usize,
     /// The seed of data, weights and batches.
     pub seed: u64,
     /// Threads; all of the machine's by default.
@@ -54,61 +80,71 @@ pub struct PendulumRun {
 impl PendulumRun {
     /// The settings of a scale and a recipe.
     pub fn new(scale: Scale, recipe: Recipe, seed: u64) -> Self {
-        let films = match scale {
-            Scale::Paper => Pendulum {
-                size: 128,
-                sequences: 2000,
-                steps: 100,
-            },
-            Scale::Quick => Pendulum {
-                size: 24,
-                sequences: 500,
-                steps: 50,
-            },
+        let (size, sequences, test, iterations, batch) = match scale {
+            Scale::Paper => (128, 2000, 400, 3000, 200),
+            Scale::Quick => (24, 1000, 200, 1200, 100),
         };
-        let train = TrainSpec {
-            iterations: 3000,
-            batch: Some(200),
+        let paper = TrainSpec {
+            iterations,
+            batch: Some(batch),
             learning_rate: 5e-4,
-            clip: Some(10.0),
             seed,
             ..TrainSpec::default()
         };
         let (view, train) = match recipe {
-            Recipe::Paper => (View::Natural, train),
-            Recipe::Ours => (
-                View::Moments,
-                TrainSpec {
+            Recipe::Paper => (View::Natural, paper),
+            // The start decides the topology: a circle that is folded once stays folded. So the rate rises slowly, and falls in
+            // the end to let velocities sharpen.
+            Recipe::Ours => {
+                let train = TrainSpec {
+                    learning_rate: 1e-3,
+                    warmup: iterations / 10,
                     decay: Decay::Cosine { to: 0.0 },
-                    ..train
-                },
-            ),
+                    clip: Some(10.0),
+                    ..paper
+                };
+                (View::Moments, train)
+            }
         };
         PendulumRun {
             scale,
             recipe,
-            films,
-            test: 400,
-            family: "gaussian(2)".into(),
-            hidden: vec![128],
+            films: Pendulum {
+                size,
+                sequences,
+                steps: 100,
+            },
+            test,
+            shape: Shape::Gaussian,
+            hidden: 128,
             view,
             train,
+            ahead: 20,
             seed,
             threads: None,
         }
     }
+
+    /// The model before it has learned anything.
+    fn model(&self, data: &Dataset) -> Result<Model, LabError> {
+        let network = NetworkSpec::Mlp(MlpSpec {
+            hidden: vec![self.hidden],
+            ..MlpSpec::default()
+        });
+        let tree = FactorTree::chain(self.films.steps).map_err(ramp::Error::from)?;
+        Ok(Model::builder(tree)
+            .families(self.shape.family())?
+            .tying(Tying::Role)
+            .view(self.view)
+            .message_network(network.clone())
+            .observation_network(network)
+            .start(Start::Apart)
+            .seed(self.seed)
+            .build(data)?)
+    }
 }
 
-/// How well cos θ, sin θ and ω can be read off, on training and test films.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Explained {
-    /// R² on the frames that the regression was fitted to.
-    pub train: [f64; 3],
-    /// R² on test films.
-    pub test: [f64; 3],
-}
-
-/// A point of a learning curve.
+/// A point of the learning curve, on the first test films and regressed from the first training films.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PendulumPoint {
     /// Steps taken.
@@ -123,78 +159,27 @@ impl Point for PendulumPoint {
     }
 }
 
-/// Coordinates of posterior means, film by film and frame by frame.
-pub(super) struct Embedding {
-    pub features: usize,
-    pub points: Vec<f64>,
-}
-
-/// Posterior means as points; an angle gives its cosine and sine.
-pub(super) fn embed(model: &Model, data: &Dataset) -> Result<Embedding, LabError> {
-    let steps = model.tree().latents().len();
-    let features = {
-        let belief = model.beliefs().next();
-        belief.map_or(0, |b| b.describe(model.prior(0)).mean.len())
-    };
-    let mut points = vec![0.0; data.rows() * steps * features];
-    model.for_each_posterior(data, 200, |part| {
-        for (t, latent) in part.latents().iter().enumerate() {
-            for r in 0..part.rows() {
-                let to = ((part.first() + r) * steps + t) * features;
-                points[to..to + features].copy_from_slice(&latent.describe(r).mean);
-            }
-        }
-        Ok(())
-    })?;
-    Ok(Embedding { features, points })
-}
-
-/// Reads cos θ, sin θ and ω off embedded frames by kernel ridge regression from a random choice of training frames.
-pub(super) fn explained(
-    train: &Embedding,
-    train_truth: &[Vec<f64>; 3],
-    test: &Embedding,
-    test_truth: &[Vec<f64>; 3],
-    regressed: usize,
-) -> Result<Explained, LabError> {
-    let mut rng = ChaCha8Rng::seed_from_u64(0);
-    let mut choose = |of: &Embedding, truth: &[Vec<f64>; 3], most: usize| {
-        let count = truth[0].len();
-        let chosen = sample(&mut rng, count, most.min(count)).into_vec();
-        let points: Vec<f64> = chosen
-            .iter()
-            .flat_map(|&i| &of.points[i * of.features..][..of.features])
-            .copied()
-            .collect();
-        let values: Vec<Vec<f64>> = truth
-            .iter()
-            .map(|t| chosen.iter().map(|&i| t[i]).collect())
-            .collect();
-        (points, values)
-    };
-    let (points, values) = choose(train, train_truth, regressed);
-    let (others, other_values) = choose(test, test_truth, JUDGED);
-    let ridge = KernelRidge::fit(points.clone(), train.features, &values)?;
-    let r2 = |points: &[f64], values: &[Vec<f64>]| {
-        let predicted = ridge.predict(points);
-        [0, 1, 2].map(|k| r_squared(&values[k], &predicted[k]))
-    };
-    Ok(Explained {
-        train: r2(&points, &values),
-        test: r2(&others, &other_values),
-    })
+/// How well the state can be read off, method by method.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ExplainedBy {
+    /// RAMP.
+    pub ramp: Explained,
 }
 
 /// Everything a run measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PendulumResults {
-    /// How well the state can be read off.
-    pub r2: Explained,
+    /// R² of cos θ, sin θ and ω by kernel ridge regression from posterior means.
+    pub r2: ExplainedBy,
     /// The learning curve.
     pub history: Vec<PendulumPoint>,
-    /// The free energy of every iteration's batch, in nats.
+    /// The free energy of every iteration's batch, a mean over steps and films, in nats.
     pub free_energy_history: Vec<f64>,
-    /// The median time of a training step, in milliseconds.
+    /// How far predicted angles of the last frames are off.
+    pub prediction: Prediction,
+    /// Steps taken.
+    pub iterations: usize,
+    /// The median time of a training step, in milliseconds; absent when the session took none.
     pub ms_per_iteration: Option<f64>,
     /// Wall time of this session, in seconds.
     pub seconds: f64,
@@ -207,7 +192,7 @@ pub struct PendulumResults {
 }
 
 impl PendulumRun {
-    /// Trains, measures and writes.
+    /// Trains, measures and writes `results.json` and figures into a folder; goes on from what is there.
     pub fn run(
         &self,
         out: &Path,
@@ -215,38 +200,16 @@ impl PendulumRun {
     ) -> Result<Outcome<PendulumResults>, LabError> {
         let start = Instant::now();
         let train = self.films.films(self.seed, TRAIN)?;
-        let test = Pendulum {
+        let sizes = Pendulum {
             sequences: self.test,
             ..self.films
-        }
-        .films(self.seed, TEST)?;
-        let (truth, test_truth) = (train.targets(), test.targets());
-        let (data, test_data) = (train.into_dataset()?, test.into_dataset()?);
-        let network = NetworkSpec::Mlp(MlpSpec {
-            hidden: self.hidden.clone(),
-            ..MlpSpec::default()
-        });
-        let mut model =
-            Model::builder(FactorTree::chain(self.films.steps).map_err(ramp::Error::from)?)
-                .families(&self.family)?
-                .tying(Tying::Role)
-                .view(self.view)
-                .message_network(network.clone())
-                .observation_network(network)
-                .start(Start::Apart)
-                .seed(self.seed)
-                .build(&data)?;
-        let some: Vec<u32> = (0..data.rows().min(200) as u32).collect();
-        let few = data.select(&some);
-        let few_truth = truth
-            .clone()
-            .map(|t| t[..few.rows() * self.films.steps].to_vec());
-        let measure = |model: &Model, iteration: usize| {
-            let (a, b) = (embed(model, &few)?, embed(model, &test_data)?);
-            let r2 = explained(&a, &few_truth, &b, &test_truth, 1500)?;
-            eprintln!("{iteration} {:?}", r2.test);
-            Ok(PendulumPoint { iteration, r2 })
         };
+        let test = sizes.films(self.seed, TEST)?;
+        let (truth, theta) = (train.targets(), train.theta.clone());
+        let contact = films_figure(&train)?;
+        let watched = Watched::new(&train, &test)?;
+        let data = train.into_dataset()?;
+        let mut model = self.model(&data)?;
         let folder = out.join("checkpoint");
         let fitting = Fitting {
             what: "RAMP",
@@ -254,26 +217,138 @@ impl PendulumRun {
             threads: self.threads,
             folder: &folder,
         };
+        let measure = |model: &Model, iteration: usize| watched.measure(model, iteration);
         let fitted = match fitting.run(&mut model, &data, self, &measure, watch)? {
             Piece::Done(fitted) => fitted,
             Piece::Interrupted(at) => return Ok(Outcome::Interrupted(at)),
         };
-        let (a, b) = (embed(&model, &data)?, embed(&model, &test_data)?);
+        drop(watched);
+        let test_data = test.clone().into_dataset()?;
+        let (known, fresh) = (embed(&model, &data)?, embed(&model, &test_data)?);
+        drop(test_data);
+        let test_truth = test.targets();
+        let (prediction, foreseen) = predict(&model, (&data, &theta), &test, self.ahead)?;
         let results = PendulumResults {
-            r2: explained(&a, &truth, &b, &test_truth, REGRESSED)?,
+            r2: ExplainedBy {
+                ramp: explained((&known, &truth), (&fresh, &test_truth), REGRESSED)?,
+            },
             history: fitted.curve,
             free_energy_history: fitted.records.iter().map(|r| r.free_energy).collect(),
+            prediction,
+            iterations: fitted.iteration,
             ms_per_iteration: fitted.ms_per_iteration,
             seconds: start.elapsed().as_secs_f64(),
             peak_rss_mb: peak_rss_mb(),
             settings: self.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
         };
+        let drawn = Drawn {
+            films: &test,
+            plane: &fresh.plane,
+            shape: self.shape,
+        };
         let json = out.join("results.json");
+        let mut files: Vec<PathBuf> = vec![json.clone()];
+        for (figure, name) in [
+            (contact, "films"),
+            (phase_figure(&drawn)?, "phase"),
+            (learning_figure(&results), "learning"),
+            (prediction_figure(&results.prediction), "prediction"),
+            (strip_figure(&test, &foreseen)?, "strip"),
+        ] {
+            let written = figure.write(out, name)?;
+            files.extend([written.svg, written.png]);
+        }
+        // Last: whoever sees results finds the figures too.
         write_json(&json, &results)?;
         Ok(Outcome::Done {
             results: Box::new(results),
-            files: vec![json],
+            files,
         })
+    }
+}
+
+/// The films that learning curves look at.
+struct Watched {
+    train: (Dataset, [Vec<f64>; 3]),
+    test: (Dataset, [Vec<f64>; 3]),
+}
+
+impl Watched {
+    fn new(train: &Films, test: &Films) -> Result<Self, LabError> {
+        let few = |films: &Films| {
+            let films = films.first(WATCHED);
+            let truth = films.targets();
+            Ok::<_, LabError>((films.into_dataset()?, truth))
+        };
+        Ok(Watched {
+            train: few(train)?,
+            test: few(test)?,
+        })
+    }
+
+    fn measure(&self, model: &Model, iteration: usize) -> Result<PendulumPoint, LabError> {
+        let (known, fresh) = (embed(model, &self.train.0)?, embed(model, &self.test.0)?);
+        let r2 = explained(
+            (&known, &self.train.1),
+            (&fresh, &self.test.1),
+            REGRESSED_ON_THE_WAY,
+        )?;
+        Ok(PendulumPoint { iteration, r2 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::run::tests::{StopAfter, done};
+    use super::*;
+
+    fn small(shape: Shape) -> PendulumRun {
+        let mut run = PendulumRun::new(Scale::Quick, Recipe::Ours, 2);
+        run.films = Pendulum {
+            size: 12,
+            sequences: 40,
+            steps: 8,
+        };
+        (run.test, run.hidden, run.ahead, run.shape) = (20, 8, 3, shape);
+        run.train = TrainSpec {
+            iterations: 12,
+            warmup: 2,
+            batch: Some(20),
+            ..run.train
+        };
+        run
+    }
+
+    #[test]
+    fn every_shape_gives_results_and_figures() {
+        for shape in [Shape::Gaussian, Shape::Beta, Shape::Circle] {
+            let folder = tempfile::tempdir().unwrap();
+            let results = done(small(shape).run(folder.path(), &mut ()).unwrap());
+            assert_eq!(results.prediction.ramp.len(), 3);
+            assert!(results.r2.ramp.test.iter().all(|r| *r <= 1.0), "{shape:?}");
+            let text = std::fs::read(folder.path().join("results.json")).unwrap();
+            let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+            for part in ["train", "test"] {
+                let values = json.pointer(&format!("/r2/ramp/{part}")).unwrap();
+                assert_eq!(values.as_array().unwrap().len(), 3);
+            }
+            let history = json.pointer("/free_energy_history").unwrap();
+            assert_eq!(history.as_array().unwrap().len(), 12);
+        }
+    }
+
+    #[test]
+    fn a_run_in_pieces_measures_what_a_whole_run_measures() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = small(Shape::Gaussian);
+        let whole = done(run.run(&folder.path().join("whole"), &mut ()).unwrap());
+        let out = folder.path().join("pieces");
+        let stopped = run.run(&out, &mut StopAfter(5)).unwrap();
+        assert!(matches!(stopped, Outcome::Interrupted(_)));
+        let pieces = done(run.run(&out, &mut ()).unwrap());
+        assert_eq!(whole.r2.ramp, pieces.r2.ramp);
+        assert_eq!(whole.prediction, pieces.prediction);
+        assert_eq!(whole.free_energy_history, pieces.free_energy_history);
     }
 }

@@ -50,7 +50,7 @@ impl Image {
         )
     }
 
-    /// A scatter of any size, drawn into pixels: 100 000 points cost no more than the picture.
+    /// A scatter of any size in one colour, drawn into pixels: 100 000 points cost no more than the picture.
     ///
     /// The picture covers the ranges `x` and `y`; show it at the same place with
     /// [`Panel::image`](super::Panel::image). The radius counts in pixels.
@@ -58,9 +58,22 @@ impl Image {
         points: impl IntoIterator<Item = (f64, f64)>,
         x: (f64, f64),
         y: (f64, f64),
-        (width, height): (u32, u32),
+        size: (u32, u32),
         radius: f32,
         color: Color,
+        opacity: f64,
+    ) -> Result<Self, LabError> {
+        let points = points.into_iter().map(|(px, py)| (px, py, color));
+        Self::from_colored_points(points, x, y, size, radius, opacity)
+    }
+
+    /// The same with a colour for every point; later ones lie on top.
+    pub fn from_colored_points(
+        points: impl IntoIterator<Item = (f64, f64, Color)>,
+        x: (f64, f64),
+        y: (f64, f64),
+        (width, height): (u32, u32),
+        radius: f32,
         opacity: f64,
     ) -> Result<Self, LabError> {
         let mut pixels = Pixmap::new(width, height).ok_or_else(|| {
@@ -68,20 +81,20 @@ impl Image {
                 "a picture of {width} by {height} pixels has no room for points"
             ))
         })?;
-        let mut paint = Paint::default();
         let alpha = (opacity.clamp(0.0, 1.0) * 255.0).round() as u8;
-        paint.set_color_rgba8(color.red, color.green, color.blue, alpha);
         let disc: Option<Path> = PathBuilder::from_circle(0.0, 0.0, radius);
         let Some(disc) = disc else {
             return Err(LabError::Invalid(format!(
                 "the radius of a point is positive, not {radius}"
             )));
         };
-        for (px, py) in points {
+        for (px, py, color) in points {
             let column = (px - x.0) / (x.1 - x.0) * f64::from(width);
             let row = (y.1 - py) / (y.1 - y.0) * f64::from(height);
             let inside = column.abs() < 1e5 && row.abs() < 1e5;
             if inside {
+                let mut paint = Paint::default();
+                paint.set_color_rgba8(color.red, color.green, color.blue, alpha);
                 let place = Transform::from_translate(column as f32, row as f32);
                 pixels.fill_path(
                     &disc,
@@ -96,6 +109,13 @@ impl Image {
             pixels,
             smooth: true,
         })
+    }
+
+    /// A grey picture: rows of brightness, top row first.
+    pub fn from_grey(brightness: &[u8], width: u32) -> Result<Self, LabError> {
+        let rgba = brightness.iter().flat_map(|&v| [v, v, v, 255]).collect();
+        let height = (brightness.len() as u32).checked_div(width).unwrap_or(0);
+        Self::from_rgba(rgba, width, height)
     }
 
     /// The picture with neighbouring pixels blended when it is enlarged; by default they are squares.

@@ -38,7 +38,7 @@ pub use mark::{Anchor, BarSeries};
 pub use panel::Panel;
 pub use style::{
     BLACK, BLUE, Color, Dash, GREEN, GREY, Marker, ORANGE, PALETTE, PURPLE, SKY, Shape, Stroke,
-    VERMILLION, WHITE, YELLOW, series, viridis,
+    VERMILLION, WHITE, YELLOW, series, twilight, viridis,
 };
 
 use crate::error::LabError;

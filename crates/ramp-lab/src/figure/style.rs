@@ -95,13 +95,38 @@ pub fn viridis(value: f64) -> Color {
         Color::hex(0xaddc30),
         Color::hex(0xfde725),
     ];
+    between(&STOPS, value)
+}
+
+/// A colour map that ends where it begins (twilight), for angles as a share of the circle from 0 to 1.
+pub fn twilight(value: f64) -> Color {
+    const STOPS: [Color; 13] = [
+        Color::hex(0xd5cfd8),
+        Color::hex(0x9ab5c3),
+        Color::hex(0x6e8ebf),
+        Color::hex(0x5f60b0),
+        Color::hex(0x582f86),
+        Color::hex(0x43174f),
+        Color::hex(0x2f1436),
+        Color::hex(0x531d3f),
+        Color::hex(0x83304b),
+        Color::hex(0xab5650),
+        Color::hex(0xc48a6d),
+        Color::hex(0xcfb9a9),
+        Color::hex(0xd5cfd8),
+    ];
+    between(&STOPS, value)
+}
+
+/// The colour at a share of the way along evenly spaced stops.
+fn between(stops: &[Color], value: f64) -> Color {
     let place = if value.is_nan() {
         0.0
     } else {
-        value.clamp(0.0, 1.0) * (STOPS.len() - 1) as f64
+        value.clamp(0.0, 1.0) * (stops.len() - 1) as f64
     };
-    let below = (place as usize).min(STOPS.len() - 2);
-    STOPS[below].towards(STOPS[below + 1], place - below as f64)
+    let below = (place as usize).min(stops.len() - 2);
+    stops[below].towards(stops[below + 1], place - below as f64)
 }
 
 /// How a stroke is broken.

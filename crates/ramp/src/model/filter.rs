@@ -156,10 +156,9 @@ impl Filter {
 
     /// A message's network, and whether it takes its input row by row.
     fn slot(&self, message: u32) -> (&NetworkSlot, bool) {
-        let stages = self.model.plan.stages.iter();
+        let mut stages = self.model.plan.stages.iter();
         let stage = stages
-            .filter(|s| s.messages.contains(&message))
-            .last()
+            .find(|s| s.messages.contains(&message))
             .expect("every message has a stage");
         (&self.model.networks[stage.network], stage.wide)
     }

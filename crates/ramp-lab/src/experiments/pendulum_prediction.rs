@@ -1,0 +1,77 @@
+//! Frames to come: the training frames at their step, reweighted by how well each goes with what was seen.
+
+use crate::error::LabError;
+use crate::pendulum::{Films, wrapped};
+use ramp::data::Dataset;
+use ramp::infer::{Imputer, Reference};
+use ramp::model::Model;
+use serde::{Deserialize, Serialize};
+
+/// Errors of predicted angles, in radians, one for each step ahead: means of absolute values over films.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// By the tree, from the frames before.
+    pub ramp: Vec<f64>,
+    /// If the pendulum stayed where it was seen last.
+    pub stay: Vec<f64>,
+    /// If it went on as between the last two frames seen.
+    pub go_on: Vec<f64>,
+}
+
+/// What was predicted for one film: candidate angles and their chances, step by step.
+pub(super) struct Foreseen {
+    pub angles: Vec<Vec<f64>>,
+    pub chances: Vec<Vec<f64>>,
+}
+
+/// Predicts the last `ahead` frames of test films from those before. Angles serve to judge, the model sees pictures.
+pub(super) fn predict(
+    model: &Model,
+    (train, train_theta): (&Dataset, &[f64]),
+    test: &Films,
+    ahead: usize,
+) -> Result<(Prediction, Vec<Foreseen>), LabError> {
+    let steps = test.sizes.steps;
+    let seen = steps.saturating_sub(ahead);
+    if seen < 2 {
+        return Err(LabError::Invalid(format!(
+            "to predict {ahead} frames, films need more than {steps}"
+        )));
+    }
+    let reference = Reference::new(model, train, train.rows())?;
+    let imputer = Imputer::new(model, &reference, train)?;
+    let hidden = test.clone().into_beginnings(seen)?;
+    let conditionals = imputer.conditionals(model, &hidden)?;
+    let films = test.sizes.sequences;
+    let mut prediction = Prediction {
+        ramp: vec![0.0; ahead],
+        stay: vec![0.0; ahead],
+        go_on: vec![0.0; ahead],
+    };
+    let mut foreseen = vec![];
+    for film in 0..films {
+        let theta = &test.theta[film * steps..][..steps];
+        let (before, last) = (theta[seen - 2], theta[seen - 1]);
+        let (mut angles, mut chances) = (vec![], vec![]);
+        for k in 0..ahead {
+            let t = seen + k;
+            let weights = conditionals.weights(t, film);
+            let candidates = imputer.candidates(t).iter();
+            let shown: Vec<f64> = candidates
+                .map(|&n| train_theta[n as usize * steps + t])
+                .collect();
+            let (mut x, mut y) = (0.0, 0.0);
+            for (w, a) in weights.iter().zip(&shown) {
+                (x, y) = (x + w * a.cos(), y + w * a.sin());
+            }
+            let off = |angle: f64| wrapped(angle - theta[t]).abs() / films as f64;
+            prediction.ramp[k] += off(y.atan2(x));
+            prediction.stay[k] += off(last);
+            prediction.go_on[k] += off(last + wrapped(last - before) * (k + 1) as f64);
+            angles.push(shown);
+            chances.push(weights);
+        }
+        foreseen.push(Foreseen { angles, chances });
+    }
+    Ok((prediction, foreseen))
+}
