@@ -52,8 +52,9 @@ impl LinearTreeRun {
         let paper = paper_training(scale, seed);
         let (view, train) = match recipe {
             Recipe::Paper => (View::Natural, paper),
-            // A long warm-up keeps the root alive until the levels below have something to tell it; a high rate and its slow
-            // fall take it to the optimum; weight decay holds back overfitting, to which the root is most prone.
+            // A long warm-up and a soft start keep the root alive until the levels below have something to tell it; a high
+            // rate and its slow fall take it to the optimum. With two children, the data do not say how much of the root is in
+            // either: decay of weights that fades chooses the middle.
             Recipe::Ours => {
                 let (iterations, warmup, learning_rate) = match scale {
                     Scale::Paper => (2500, 1250, 4e-2),
@@ -65,7 +66,10 @@ impl LinearTreeRun {
                     learning_rate,
                     batch: Some(1000),
                     decay: Decay::Cosine { to: 0.0 },
-                    optimizer: Optimizer::Adam { decay: 0.03 },
+                    optimizer: Optimizer::Adam {
+                        decay: 0.3,
+                        fading: true,
+                    },
                     ..paper
                 };
                 (View::Moments, train)
@@ -190,7 +194,7 @@ impl LinearTreeRun {
         let mut model = Model::builder(tree)
             .view(self.view)
             .start(match self.recipe {
-                Recipe::Ours => Start::Alike,
+                Recipe::Ours => Start::Softly,
                 Recipe::Paper => Start::Apart,
             })
             .seed(self.seed)

@@ -1,6 +1,5 @@
 //! The experiments: each trains, measures, writes `results.json` and its figures into one folder.
 
-mod alignment;
 mod bbvi_course;
 mod fitting;
 mod latents;

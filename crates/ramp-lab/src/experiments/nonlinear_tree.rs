@@ -1,6 +1,5 @@
 //! The nonlinear tree: RAMP against BBVI and a supervised Gaussian approximation (paper, "Nonlinear Tree").
 
-use super::alignment::start_softly;
 use super::bbvi_course::{BbviSettings, BbviTask};
 use super::fitting::{Fitting, Point};
 use super::nonlinear_tree_figures::{Scatter, bars_figure, course_figure, scatter_figure};
@@ -68,7 +67,10 @@ impl NonlinearTreeRun {
                     learning_rate,
                     batch: Some(1000),
                     decay: Decay::Cosine { to: 0.0 },
-                    optimizer: Optimizer::Adam { decay: 0.03 },
+                    optimizer: Optimizer::Adam {
+                        decay: 0.03,
+                        fading: false,
+                    },
                     ..paper
                 };
                 (View::Moments, train)
@@ -179,12 +181,12 @@ impl NonlinearTreeRun {
             .view(self.view)
             .message_network(network.clone())
             .observation_network(network)
-            .start(Start::Apart)
+            .start(match self.recipe {
+                Recipe::Ours => Start::Softly,
+                Recipe::Paper => Start::Apart,
+            })
             .seed(self.seed)
             .build(&data)?;
-        if self.recipe == Recipe::Ours {
-            start_softly(&mut model);
-        }
         let before = means(&model, &test_data)?;
         let fitting = Fitting {
             what: &format!("{prefix}RAMP"),

@@ -5,7 +5,7 @@ use super::{Model, ModelSpec, NetworkSlot, Start};
 use crate::data::Dataset;
 use crate::family::{Belief, View};
 use crate::graph::{FactorTree, Tying};
-use crate::network::{Network, NetworkSpec};
+use crate::network::{Network, NetworkSpec, Parameter};
 use crate::objective::Node;
 use crate::{Error, Result};
 use rand::SeedableRng;
@@ -254,11 +254,14 @@ impl ModelBuilder {
             let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
             // A stream per network where they differ: adding one does not change the others' start.
             rng.set_stream(match spec.start {
-                Start::Alike => 0,
+                Start::Alike | Start::Softly => 0,
                 Start::Apart => i as u64,
             });
-            slot.network
-                .initialize(&mut rng, &mut parameters[slot.span.clone()]);
+            let own = &mut parameters[slot.span.clone()];
+            slot.network.initialize(&mut rng, own);
+            if spec.start == Start::Softly && !slot.own {
+                soften(&slot.network.parameters(), own);
+            }
         }
         Ok(Model {
             view: spec.view,
@@ -269,5 +272,18 @@ impl ModelBuilder {
             networks,
             parameters,
         })
+    }
+}
+
+/// Makes a network's last weights, and so its outputs, a fifth of their size.
+fn soften(arrays: &[Parameter], parameters: &mut [f32]) {
+    let mut end = parameters.len();
+    for array in arrays.iter().rev() {
+        let start = end - array.len();
+        if array.shape.len() > 1 {
+            parameters[start..end].iter_mut().for_each(|w| *w *= 0.2);
+            return;
+        }
+        end = start;
     }
 }

@@ -57,6 +57,9 @@ pub enum Start {
     /// Networks of the same shape begin with the same weights, so that all neighbours of a latent agree on its sign.
     #[default]
     Alike,
+    /// Alike, and their outputs a fifth of the usual size. Loud messages sharpen at once around the bulk of the data, and a
+    /// latent may settle on little but a sign; from a soft start, the strongest dependence is found first.
+    Softly,
     /// Every network has its own.
     Apart,
 }

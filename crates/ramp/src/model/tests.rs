@@ -446,3 +446,37 @@ fn a_mirrored_latent_differs_in_sign_alone() {
         }
     }
 }
+
+#[test]
+fn a_soft_start_is_an_alike_one_with_quieter_outputs() {
+    let data = ["x1", "x2", "x3", "x4"]
+        .iter()
+        .fold(Dataset::new(), |d, x| {
+            d.observe(*x, 1, vec![0.5; 4]).unwrap()
+        });
+    let build = |start| {
+        let builder = Model::builder(FactorTree::balanced(3, 2).unwrap()).start(start);
+        builder.build(&data).unwrap()
+    };
+    let (apart, alike, soft) = (
+        build(Start::Apart),
+        build(Start::Alike),
+        build(Start::Softly),
+    );
+    let of = |model: &Model, name: &str| -> Vec<f32> {
+        let named = model.named_parameters();
+        let (_, _, range) = named.iter().find(|(n, _, _)| n == name).unwrap();
+        model.parameters()[range.clone()].to_vec()
+    };
+    assert_ne!(of(&apart, "x1>z2/0.weight"), of(&apart, "x4>z3/0.weight"));
+    for model in [&alike, &soft] {
+        assert_eq!(of(model, "x1>z2/0.weight"), of(model, "x4>z3/0.weight"));
+        assert_eq!(of(model, "z2>z1/2.weight"), of(model, "z3>z1/2.weight"));
+    }
+    assert_eq!(of(&alike, "z2>z1/1.weight"), of(&soft, "z2>z1/1.weight"));
+    let quieter: Vec<f32> = of(&alike, "z2>z1/2.weight")
+        .iter()
+        .map(|w| w * 0.2)
+        .collect();
+    assert_eq!(of(&soft, "z2>z1/2.weight"), quieter);
+}

@@ -11,6 +11,10 @@ pub enum Optimizer {
         /// Decoupled decay of weights, per unit of learning rate; biases do not decay.
         #[serde(default)]
         decay: f64,
+        /// Whether decay fades as the learning rate falls. Where the data do not decide between solutions, early decay
+        /// chooses the smallest weights; fading, it leaves no bias in what the data do decide.
+        #[serde(default)]
+        fading: bool,
     },
     /// Gradient ascent with momentum.
     Sgd {
@@ -22,7 +26,10 @@ pub enum Optimizer {
 
 impl Default for Optimizer {
     fn default() -> Self {
-        Optimizer::Adam { decay: 0.0 }
+        Optimizer::Adam {
+            decay: 0.0,
+            fading: false,
+        }
     }
 }
 
@@ -47,11 +54,12 @@ impl Memory {
 }
 
 impl Optimizer {
-    /// Moves the parameters **up** the gradient; `step` counts from one, and `weights` is one where decay applies.
+    /// Moves the parameters **up** the gradient; `step` counts from one, `rate` is the learning rate now and its share of
+    /// the highest, and `weights` is one where decay applies.
     pub(super) fn step(
         &self,
         step: usize,
-        rate: f64,
+        (rate, share): (f64, f64),
         gradient: &[f32],
         weights: &[f32],
         parameters: &mut [f32],
@@ -60,11 +68,12 @@ impl Optimizer {
         let moments = memory.first.iter_mut().zip(&mut memory.second);
         let each = parameters.iter_mut().zip(gradient).zip(moments);
         match *self {
-            Optimizer::Adam { decay } => {
+            Optimizer::Adam { decay, fading } => {
                 let power = i32::try_from(step).unwrap_or(i32::MAX);
                 let rate_now = (rate / (1.0 - BETA1.powi(power))) as f32;
                 let root = (1.0 / (1.0 - BETA2.powi(power))).sqrt() as f32;
-                let (b1, b2, lost) = (BETA1 as f32, BETA2 as f32, (rate * decay) as f32);
+                let (b1, b2) = (BETA1 as f32, BETA2 as f32);
+                let lost = (rate * decay * if fading { share } else { 1.0 }) as f32;
                 for (((p, &g), (m, v)), &weight) in each.zip(weights) {
                     *m = b1 * *m + (1.0 - b1) * g;
                     *v = b2 * *v + (1.0 - b2) * g * g;

@@ -139,9 +139,9 @@ impl TrainSpec {
                 "the step decay's `factor` must be a positive number, not {factor}"
             )),
             _ => match self.optimizer {
-                Optimizer::Adam { decay } if !(decay.is_finite() && decay >= 0.0) => say(format!(
-                    "the weight decay must not be negative, but is {decay}"
-                )),
+                Optimizer::Adam { decay, .. } if !(decay.is_finite() && decay >= 0.0) => say(
+                    format!("the weight decay must not be negative, but is {decay}"),
+                ),
                 Optimizer::Sgd { momentum } if !(0.0..1.0).contains(&momentum) => {
                     say(format!("momentum must be from 0 up to 1, not {momentum}"))
                 }

@@ -76,7 +76,10 @@ fn an_interrupted_run_ends_bit_for_bit_like_an_uninterrupted_one() {
     let folder = tempfile::tempdir().unwrap();
     for optimizer in [
         Optimizer::default(),
-        Optimizer::Adam { decay: 0.1 },
+        Optimizer::Adam {
+            decay: 0.1,
+            fading: true,
+        },
         Optimizer::Sgd { momentum: 0.9 },
     ] {
         let spec = TrainSpec {
@@ -412,14 +415,22 @@ fn learning_rates_follow_their_schedule() {
 
 #[test]
 fn adam_takes_the_textbook_steps() {
+    for fading in [false, true] {
+        takes_the_textbook_steps(fading);
+    }
+}
+
+fn takes_the_textbook_steps(fading: bool) {
     // Against a plain f64 version on a made-up sequence of gradients.
+    let adam = Optimizer::Adam { decay: 0.1, fading };
+    let lost = if fading { 0.25 } else { 1.0 } * 0.01 * 0.1;
     let gradients = [[0.3f32, -2.0], [0.1, 1.0], [-0.7, 0.0]];
     let (mut p, mut memory) = (vec![1.0f32, -1.0], super::optimizer::Memory::new(2));
     let (mut q, mut m, mut v) = ([1.0f64, -1.0], [0.0f64; 2], [0.0f64; 2]);
     for (t, g) in gradients.iter().enumerate() {
         // The first is a weight, the second a bias.
         let weights = [1.0, 0.0];
-        Optimizer::Adam { decay: 0.1 }.step(t + 1, 0.01, g, &weights, &mut p, &mut memory);
+        adam.step(t + 1, (0.01, 0.25), g, &weights, &mut p, &mut memory);
         for i in 0..2 {
             let g = f64::from(g[i]);
             m[i] = 0.9 * m[i] + 0.1 * g;
@@ -428,8 +439,7 @@ fn adam_takes_the_textbook_steps() {
                 m[i] / (1.0 - 0.9f64.powi(t as i32 + 1)),
                 v[i] / (1.0 - 0.999f64.powi(t as i32 + 1)),
             );
-            q[i] =
-                q[i] * (1.0 - 0.01 * 0.1 * f64::from(weights[i])) + 0.01 * mh / (vh.sqrt() + 1e-8);
+            q[i] = q[i] * (1.0 - lost * f64::from(weights[i])) + 0.01 * mh / (vh.sqrt() + 1e-8);
         }
     }
     assert!(

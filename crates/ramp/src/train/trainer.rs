@@ -278,7 +278,7 @@ impl<'a> Trainer<'a> {
         let rate = self.spec.rate(iteration);
         self.spec.optimizer.step(
             iteration + 1,
-            rate,
+            (rate, rate / self.spec.learning_rate),
             &work.gradient,
             &work.weights,
             model.parameters_mut(),
