@@ -5,6 +5,7 @@ mod misspecified_tree;
 mod nonlinear_sweep;
 mod nonlinear_tree;
 mod pendulum;
+mod pendulum_sweep;
 mod words;
 
 use crate::progress::Bar;
@@ -46,6 +47,12 @@ pub enum Experiment {
                             Ctrl-C stops after the current step; the same command then goes on from there."
     )]
     Pendulum(pendulum::Pendulum),
+    /// The pendulum over widths of networks and learning rates: latent spaces by free energy
+    #[command(
+        after_help = "Example:\n  ramp reproduce pendulum-sweep --hidden 64 --hidden 128 --rate 0.0005 --rate 0.001\n\
+                            Ctrl-C stops after the current step; the same command then goes on from there."
+    )]
+    PendulumSweep(pendulum_sweep::PendulumSweep),
 }
 
 impl Experiment {
@@ -56,6 +63,7 @@ impl Experiment {
             Experiment::NonlinearTree(words) => words.run(),
             Experiment::NonlinearSweep(words) => words.run(),
             Experiment::Pendulum(words) => words.run(),
+            Experiment::PendulumSweep(words) => words.run(),
         }
     }
 }

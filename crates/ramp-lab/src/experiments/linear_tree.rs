@@ -13,7 +13,7 @@ use crate::tree_data::{LinearTree, TreeSample};
 use ramp::data::Dataset;
 use ramp::family::View;
 use ramp::graph::FactorTree;
-use ramp::model::{Model, Start};
+use ramp::model::Model;
 use ramp::train::{Decay, Optimizer, TrainSpec};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -193,10 +193,7 @@ impl LinearTreeRun {
             FactorTree::balanced(generator.depth, generator.arity).map_err(ramp::Error::from)?;
         let mut model = Model::builder(tree)
             .view(self.view)
-            .start(match self.recipe {
-                Recipe::Ours => Start::Softly,
-                Recipe::Paper => Start::Apart,
-            })
+            .start(self.recipe.start())
             .seed(self.seed)
             .build(&data)?;
         let folder = out.join("checkpoint");

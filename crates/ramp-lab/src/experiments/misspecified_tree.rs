@@ -1,10 +1,9 @@
 //! Misspecified trees: RAMP on randomly perturbed trees over data from the balanced one (paper, "Structural Misspecification").
 
 use super::linear_tree::LinearTreeRun;
+use super::many::{Board, Many};
 use super::misspecified_tree_figures::{mismatch_figure, moves_figure};
-use super::run::{
-    Interrupted, Outcome, Recipe, Scale, Step, Watch, keep, kept, peak_rss_mb, write_json,
-};
+use super::run::{Outcome, Recipe, Scale, Watch, peak_rss_mb, write_json};
 use crate::error::LabError;
 use crate::metrics::pearson;
 use crate::tree_data::{LinearTree, TreeSample};
@@ -12,13 +11,11 @@ use ramp::data::Dataset;
 use ramp::family::View;
 use ramp::graph::{FactorTree, Interchange};
 use ramp::model::Model;
-use ramp::train::{Control, Event, Stop, TrainSpec, Trainer};
+use ramp::train::{Fit, TrainSpec};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// Fresh samples on which everything is measured.
@@ -208,34 +205,6 @@ struct Bench<'a> {
     data: Dataset,
     test: TreeSample,
     test_data: Dataset,
-    folder: PathBuf,
-}
-
-/// The one display of many models.
-struct Board<'a> {
-    watch: Mutex<(&'a mut dyn Watch, usize)>,
-    stop: std::sync::atomic::AtomicBool,
-}
-
-impl Board<'_> {
-    fn step(&self, free_energy: f64) -> Control {
-        // A watcher that panicked elsewhere must not take this model with it.
-        let mut watch = self.watch.lock().unwrap_or_else(|e| e.into_inner());
-        watch.1 += 1;
-        let step = Step {
-            iteration: watch.1,
-            free_energy,
-            held_out: None,
-        };
-        if watch.0.step(step) == Control::Stop {
-            self.stop.store(true, Ordering::Relaxed);
-        }
-        if self.stop.load(Ordering::Relaxed) {
-            Control::Stop
-        } else {
-            Control::Continue
-        }
-    }
 }
 
 impl MisspecifiedTreeRun {
@@ -259,68 +228,23 @@ impl MisspecifiedTreeRun {
             test_data: test.dataset()?,
             test,
             truth,
-            folder: out.join("checkpoint"),
         };
-        let mut finished: Vec<Option<Finished>> = plans
-            .iter()
-            .map(|plan| kept(&bench.file(plan), self))
-            .collect();
-        let open: Vec<usize> = (0..plans.len())
-            .filter(|&i| finished[i].is_none())
-            .collect();
-        let iterations = plans.len() * self.train.iterations;
-        let done_before = (plans.len() - open.len()) * self.train.iterations
-            + open
-                .iter()
-                .map(|&i| bench.steps_of(&plans[i]))
-                .sum::<usize>();
-        watch.start(&format!("{} trees", plans.len()), done_before, iterations);
-
-        let board = Board {
-            watch: Mutex::new((watch, done_before)),
-            stop: Default::default(),
+        let many = Many {
+            what: format!("{} trees", plans.len()),
+            folder: &out.join("checkpoint"),
+            names: plans.iter().map(Plan::name).collect(),
+            settings: self,
+            iterations: self.train.iterations,
+            threads: self.threads,
         };
-        let next = AtomicUsize::new(0);
-        let threads = self.threads.unwrap_or_else(rayon::current_num_threads);
-        // Plain threads, a model on each: they share nothing but the data, so no core waits for another.
-        let trained = std::thread::scope(|scope| {
-            let work = || {
-                let mut trained = vec![];
-                while let Some(&index) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let outcome = bench.model(&plans[index], &board);
-                    let failed = outcome.is_err();
-                    if failed {
-                        board.stop.store(true, Ordering::Relaxed);
-                    }
-                    trained.push((index, outcome));
-                    if failed || board.stop.load(Ordering::Relaxed) {
-                        break;
-                    }
-                }
-                trained
-            };
-            let workers: Vec<_> = (0..threads.clamp(1, open.len().max(1)))
-                .map(|_| scope.spawn(work))
-                .collect();
-            workers
-                .into_iter()
-                .map(|worker| {
-                    worker
-                        .join()
-                        .map_err(|_| LabError::Invalid("a model's thread ended early".into()))
-                })
-                .collect::<Result<Vec<_>, _>>()
-        })?;
-        for (index, outcome) in trained.into_iter().flatten() {
-            finished[index] = outcome?;
-        }
-        let steps = board.watch.into_inner().map_or(done_before, |w| w.1);
-        let Some(finished) = finished.into_iter().collect::<Option<Vec<_>>>() else {
-            return Ok(Outcome::Interrupted(Interrupted {
-                what: format!("{} trees", plans.len()),
-                iteration: steps,
-                iterations,
-            }));
+        let work = |index: usize, board: &Board<'_>| {
+            bench.model(&plans[index], |model| {
+                many.train(index, model, &bench.data, &self.train, board)
+            })
+        };
+        let finished: Vec<Finished> = match many.run(watch, &work)? {
+            Ok(finished) => finished,
+            Err(at) => return Ok(Outcome::Interrupted(at)),
         };
         let (trees, latents): (Vec<_>, Vec<_>) =
             finished.into_iter().map(|f| (f.tree, f.latents)).unzip();
@@ -341,55 +265,22 @@ impl MisspecifiedTreeRun {
 }
 
 impl Bench<'_> {
-    fn file(&self, plan: &Plan) -> PathBuf {
-        self.folder.join(plan.name()).join("finished.json")
-    }
-
-    /// The steps that an unfinished model has behind it.
-    fn steps_of(&self, plan: &Plan) -> usize {
-        kept(&self.folder.join(plan.name()).join("steps.json"), self.run).unwrap_or(0)
-    }
-
     /// Trains one model to its end; `None` if someone stopped it.
-    fn model(&self, plan: &Plan, board: &Board<'_>) -> Result<Option<Finished>, LabError> {
+    fn model(
+        &self,
+        plan: &Plan,
+        train: impl FnOnce(&mut Model) -> Result<Option<Fit>, LabError>,
+    ) -> Result<Option<Finished>, LabError> {
         let start = Instant::now();
-        let folder = self.folder.join(plan.name());
         let mut model = Model::builder(plan.tree.clone())
             .view(self.run.view)
+            .start(self.run.recipe.start())
             .seed(self.run.seed)
             .build(&self.data)?;
-        let mut steps = 0;
-        let mut trouble = None;
-        let fit = {
-            let observer = |event: &Event<'_>| match event {
-                Event::Start { iteration, .. } => {
-                    steps = *iteration;
-                    Control::Continue
-                }
-                Event::Step { record, .. } => {
-                    steps = record.iteration;
-                    board.step(record.free_energy)
-                }
-                Event::Checkpoint { .. } => {
-                    trouble = keep(&folder.join("steps.json"), self.run, &steps).err();
-                    Control::Continue
-                }
-                _ => Control::Continue,
-            };
-            let every = (self.run.train.iterations / 10).max(10);
-            Trainer::new(self.run.train.clone())?
-                .threads(1)
-                .checkpoints(&folder, every)
-                .observer(observer)
-                .fit(&mut model, &self.data)?
-        };
-        if let Some(error) = trouble {
-            return Err(error);
-        }
-        if fit.stop == Stop::Interrupted && fit.records.len() < self.run.train.iterations {
+        let Some(fit) = train(&mut model)? else {
             return Ok(None);
-        }
-        let finished = Finished {
+        };
+        Ok(Some(Finished {
             latents: self.latents(plan, &model)?,
             tree: TreeRecord {
                 k: plan.moves,
@@ -402,9 +293,7 @@ impl Bench<'_> {
                 free_energy: fit.records.last().map_or(f64::NAN, |r| r.free_energy),
                 seconds: start.elapsed().as_secs_f64(),
             },
-        };
-        keep(&self.file(plan), self.run, &finished)?;
-        Ok(Some(finished))
+        }))
     }
 
     fn latents(&self, plan: &Plan, model: &Model) -> Result<Vec<LatentRecord>, LabError> {

@@ -5,6 +5,7 @@ mod fitting;
 mod latents;
 pub mod linear_tree;
 pub mod linear_tree_figures;
+mod many;
 pub mod misspecified_tree;
 mod misspecified_tree_figures;
 pub mod nonlinear_sweep;
@@ -14,6 +15,7 @@ pub mod pendulum;
 mod pendulum_figures;
 mod pendulum_prediction;
 mod pendulum_reading;
+pub mod pendulum_sweep;
 mod run;
 
 pub use bbvi_course::BbviSettings;

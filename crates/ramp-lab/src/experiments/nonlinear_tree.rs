@@ -14,7 +14,7 @@ use crate::tree_data::TreeSample;
 use ramp::data::Dataset;
 use ramp::family::View;
 use ramp::graph::FactorTree;
-use ramp::model::{Model, Start};
+use ramp::model::Model;
 use ramp::network::{MlpSpec, NetworkSpec};
 use ramp::train::{Decay, Optimizer, TrainSpec};
 use serde::{Deserialize, Serialize};
@@ -181,10 +181,7 @@ impl NonlinearTreeRun {
             .view(self.view)
             .message_network(network.clone())
             .observation_network(network)
-            .start(match self.recipe {
-                Recipe::Ours => Start::Softly,
-                Recipe::Paper => Start::Apart,
-            })
+            .start(self.recipe.start())
             .seed(self.seed)
             .build(&data)?;
         let before = means(&model, &test_data)?;

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The random stream of training films, and that of test films.
-const TRAIN: u64 = 0;
-const TEST: u64 = 1;
+pub(super) const TRAIN: u64 = 0;
+pub(super) const TEST: u64 = 1;
 /// Frames on which the regression is fitted in the end, and on the way.
 const REGRESSED: usize = 4000;
 const REGRESSED_ON_THE_WAY: usize = 1500;
@@ -126,7 +126,7 @@ impl PendulumRun {
     }
 
     /// The model before it has learned anything.
-    fn model(&self, data: &Dataset) -> Result<Model, LabError> {
+    pub(super) fn model(&self, data: &Dataset) -> Result<Model, LabError> {
         let network = NetworkSpec::Mlp(MlpSpec {
             hidden: vec![self.hidden],
             ..MlpSpec::default()

@@ -52,7 +52,7 @@ pub(super) struct Drawn<'a> {
 /// All frames of test films, coloured by angular velocity and by angle, and one film's way with some of its frames.
 pub(super) fn phase_figure(drawn: &Drawn<'_>) -> Result<Figure, LabError> {
     let ranges = drawn.ranges();
-    let speed = |frame: usize| viridis((drawn.films.omega[frame] + FASTEST) / (2.0 * FASTEST));
+    let speed = |frame: usize| speed_color(drawn.films.omega[frame]);
     let angle = |frame: usize| twilight((drawn.films.theta[frame] + PI) / TAU);
     Ok(Figure::new(PAGE_MM, 72.0)
         .column_shares([1.0, 0.14, 1.0, 0.14])
@@ -70,6 +70,10 @@ pub(super) fn phase_figure(drawn: &Drawn<'_>) -> Result<Figure, LabError> {
             &[(-PI, "−π".into()), (0.0, "0".into()), (PI, "π".into())],
             twilight,
         )?))
+}
+
+fn speed_color(omega: f64) -> Color {
+    viridis((omega + FASTEST) / (2.0 * FASTEST))
 }
 
 /// A bar that says what colours mean.
@@ -117,6 +121,12 @@ impl Drawn<'_> {
                 (around(x), around(y))
             }
         }
+    }
+
+    /// The frames without axes, coloured by angular velocity: one of many.
+    pub fn thumbnail(&self) -> Result<Panel, LabError> {
+        let color = |frame: usize| speed_color(self.films.omega[frame]);
+        Ok(self.panel(self.ranges(), &color)?.without_axes())
     }
 
     fn panel(&self, (x, y): Ranges, color: &dyn Fn(usize) -> Color) -> Result<Panel, LabError> {

@@ -1,6 +1,7 @@
 //! What all experiments share: scale, recipe, the person who watches, how they end, what they leave on the disk.
 
 use crate::error::LabError;
+use ramp::model::Start;
 use ramp::storage::write_atomically;
 use ramp::train::{Control, Record, TrainSpec};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -24,6 +25,16 @@ pub enum Recipe {
     Ours,
     /// The paper's table: full batch, 500 iterations of Adam at 0.001, networks that see natural parameters.
     Paper,
+}
+
+impl Recipe {
+    /// How the networks of a tree begin.
+    pub(super) fn start(self) -> Start {
+        match self {
+            Recipe::Ours => Start::Softly,
+            Recipe::Paper => Start::Apart,
+        }
+    }
 }
 
 /// The training of the paper's table; a quick run takes it in batches.

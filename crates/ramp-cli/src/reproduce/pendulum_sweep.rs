@@ -1,0 +1,65 @@
+//! `ramp reproduce pendulum-sweep`: its words and its table.
+
+use super::words::{Choice, Tuning};
+use super::{cost, tell};
+use crate::{Ending, Failure};
+use clap::Args;
+use ramp_lab::experiments::pendulum_sweep::{PendulumSweepResults, PendulumSweepRun};
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub struct PendulumSweep {
+    #[command(flatten)]
+    choice: Choice,
+    /// Folder for results.json, the figure and the checkpoints
+    #[arg(long, default_value = "out/pendulum-sweep")]
+    out: PathBuf,
+    /// Hidden units of every network, may be given several times [default: the scale's]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    hidden: Vec<u16>,
+    /// A learning rate, may be given several times [default: the scale's]
+    #[arg(long = "rate", allow_negative_numbers = true)]
+    rates: Vec<f64>,
+    #[command(flatten)]
+    tuning: Tuning,
+}
+
+impl PendulumSweep {
+    fn settings(&self) -> PendulumSweepRun {
+        let choice = &self.choice;
+        let mut run = PendulumSweepRun::new(choice.scale(), choice.recipe(), choice.seed);
+        if !self.hidden.is_empty() {
+            run.widths = self.hidden.iter().map(|&n| n.into()).collect();
+        }
+        if !self.rates.is_empty() {
+            run.rates = self.rates.clone();
+        }
+        let cell = &mut run.cell;
+        self.tuning
+            .apply(&mut cell.films.sequences, &mut cell.view, &mut cell.train);
+        run.threads = choice.threads();
+        run
+    }
+
+    pub fn run(self) -> Result<Ending, Failure> {
+        let settings = self.settings();
+        tell(|watch| settings.run(&self.out, watch), table)
+    }
+}
+
+/// The results as a person reads them.
+fn table(results: &PendulumSweepResults) -> String {
+    let mut text = format!(
+        "\n{:>6}{:>8}{:>14}{:>10}{:>10}{:>10}\n",
+        "units", "rate", "free energy", "cos θ", "sin θ", "ω"
+    );
+    for cell in &results.cells {
+        let r2 = cell.r2.test;
+        text += &format!(
+            "{:>6}{:>8}{:>14.3}{:>10.4}{:>10.4}{:>10.4}\n",
+            cell.hidden, cell.learning_rate, cell.free_energy, r2[0], r2[1], r2[2]
+        );
+    }
+    text + "free energy in nats per frame, R² on test films; "
+        + &cost(results.seconds, results.peak_rss_mb)
+}
