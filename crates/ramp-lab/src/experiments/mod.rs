@@ -16,6 +16,7 @@ mod pendulum_figures;
 mod pendulum_prediction;
 mod pendulum_reading;
 pub mod pendulum_sweep;
+mod principal_start;
 mod run;
 
 pub use bbvi_course::BbviSettings;

@@ -6,13 +6,14 @@ use super::pendulum_figures::{
 };
 use super::pendulum_prediction::{Prediction, predict};
 use super::pendulum_reading::{Explained, embed, explained};
+use super::principal_start::{Opening, start_from_components};
 use super::run::{Outcome, Piece, Recipe, Scale, Watch, peak_rss_mb, write_json};
 use crate::error::LabError;
 use crate::pendulum::{Films, Pendulum};
 use ramp::data::Dataset;
 use ramp::family::View;
 use ramp::graph::{FactorTree, Tying};
-use ramp::model::{Model, Start};
+use ramp::model::Model;
 use ramp::network::{MlpSpec, NetworkSpec};
 use ramp::train::{Decay, TrainSpec};
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,9 @@ pub(super) const TEST: u64 = 1;
 /// Frames on which the regression is fitted in the end, and on the way.
 const REGRESSED: usize = 4000;
 const REGRESSED_ON_THE_WAY: usize = 1500;
+/// Frames that principal components are taken of, at most, and how many of each film.
+const COMPONENT_FRAMES: usize = 2000;
+const COMPONENT_STEPS: usize = 4;
 /// Films that learning curves look at.
 const WATCHED: usize = 100;
 
@@ -47,6 +51,28 @@ impl Shape {
             Shape::Beta => "beta(2)",
             Shape::Circle => "von_mises * gaussian(1)",
         }
+    }
+
+    /// The first messages of frames, from two components that go around a circle.
+    fn opening(self) -> Opening<2> {
+        let (weights, constants) = match self {
+            // A broad belief around the place.
+            Shape::Gaussian => (
+                vec![[1.0, 0.0], [0.0, 1.0], [0.0; 2], [0.0; 2], [0.0; 2]],
+                vec![0.0, 0.0, 1.0, 0.0, 1.0],
+            ),
+            // Counts for and against each coordinate.
+            Shape::Beta => (
+                vec![[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]],
+                vec![0.0; 4],
+            ),
+            // A direction, and nothing about the height.
+            Shape::Circle => (
+                vec![[1.0, 0.0], [0.0, 1.0], [0.0; 2], [0.0; 2]],
+                vec![0.0, 0.0, 0.0, 0.3],
+            ),
+        };
+        Opening { weights, constants }
     }
 }
 
@@ -93,8 +119,8 @@ impl PendulumRun {
         };
         let (view, train) = match recipe {
             Recipe::Paper => (View::Natural, paper),
-            // The start decides the topology: a circle that is folded once stays folded. So the rate rises slowly, and falls in
-            // the end to let velocities sharpen.
+            // The start decides the topology: a circle that is folded once stays folded. So observations begin on a circle, the
+            // rate rises slowly, and it falls in the end to let velocities sharpen.
             Recipe::Ours => {
                 let train = TrainSpec {
                     learning_rate: 1e-3,
@@ -125,22 +151,26 @@ impl PendulumRun {
         }
     }
 
-    /// The model before it has learned anything.
-    pub(super) fn model(&self, data: &Dataset) -> Result<Model, LabError> {
+    /// The model before it has learned anything but, in our recipe, the principal components of these frames.
+    pub(super) fn model(&self, data: &Dataset, frames: &[Vec<f32>]) -> Result<Model, LabError> {
         let network = NetworkSpec::Mlp(MlpSpec {
             hidden: vec![self.hidden],
             ..MlpSpec::default()
         });
         let tree = FactorTree::chain(self.films.steps).map_err(ramp::Error::from)?;
-        Ok(Model::builder(tree)
+        let mut model = Model::builder(tree)
             .families(self.shape.family())?
             .tying(Tying::Role)
             .view(self.view)
             .message_network(network.clone())
             .observation_network(network)
-            .start(Start::Apart)
+            .start(self.recipe.start())
             .seed(self.seed)
-            .build(data)?)
+            .build(data)?;
+        if self.recipe == Recipe::Ours {
+            start_from_components(&mut model, frames, &self.shape.opening())?;
+        }
+        Ok(model)
     }
 }
 
@@ -208,8 +238,9 @@ impl PendulumRun {
         let (truth, theta) = (train.targets(), train.theta.clone());
         let contact = films_figure(&train)?;
         let watched = Watched::new(&train, &test)?;
+        let frames = some_frames(&train);
         let data = train.into_dataset()?;
-        let mut model = self.model(&data)?;
+        let mut model = self.model(&data, &frames)?;
         let folder = out.join("checkpoint");
         let fitting = Fitting {
             what: "RAMP",
@@ -266,6 +297,25 @@ impl PendulumRun {
             files,
         })
     }
+}
+
+/// Frames of the first films, as a network sees them.
+pub(super) fn some_frames(films: &Films) -> Vec<Vec<f32>> {
+    let steps = films.sizes.steps;
+    let frames = films
+        .sizes
+        .sequences
+        .min(COMPONENT_FRAMES.div_ceil(COMPONENT_STEPS));
+    let places = (0..frames).flat_map(|film| {
+        let every = steps.div_ceil(COMPONENT_STEPS).max(1);
+        (0..steps).step_by(every).map(move |step| (film, step))
+    });
+    places
+        .map(|(film, step)| {
+            let bytes = films.frame(film, step).iter();
+            bytes.map(|&v| f32::from(v) / 255.0).collect()
+        })
+        .collect()
 }
 
 /// The films that learning curves look at.

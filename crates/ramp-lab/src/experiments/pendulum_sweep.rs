@@ -1,7 +1,7 @@
 //! The pendulum over widths of networks and learning rates (paper, "Pendulum", hyperparameter sweep).
 
 use super::many::{Board, Many};
-use super::pendulum::{PendulumRun, TEST, TRAIN};
+use super::pendulum::{PendulumRun, TEST, TRAIN, some_frames};
 use super::pendulum_figures::Drawn;
 use super::pendulum_reading::{Explained, embed, explained};
 use super::run::{Outcome, Recipe, Scale, Watch, peak_rss_mb, write_json};
@@ -127,6 +127,7 @@ impl PendulumSweepRun {
         };
         let test = sizes.films(self.cell.seed, TEST)?;
         let (truth, test_truth) = (train.targets(), test.targets());
+        let frames = some_frames(&train);
         let (data, test_data) = (train.into_dataset()?, test.clone().into_dataset()?);
         let many = Many {
             what: format!("{} models", cells.len()),
@@ -141,7 +142,7 @@ impl PendulumSweepRun {
         };
         let work = |index: usize, board: &Board<'_>| {
             let (cell, start) = (&cells[index], Instant::now());
-            let mut model = cell.model(&data)?;
+            let mut model = cell.model(&data, &frames)?;
             let Some(fit) = many.train(index, &mut model, &data, &cell.train, board)? else {
                 return Ok(None);
             };
