@@ -32,6 +32,9 @@ pub(super) fn save<S: Serialize>(
     Ok(write_tensors(path, arrays.collect(), &text)?)
 }
 
+/// How many steps were taken, and the arrays.
+pub(super) type Loaded = (usize, Vec<Vec<f32>>);
+
 /// How far a method got and its arrays, in the order in which they are named; `None` where there is no such file. Refuses the
 /// state of other settings or data.
 pub(super) fn load<S: DeserializeOwned + PartialEq>(
@@ -39,7 +42,7 @@ pub(super) fn load<S: DeserializeOwned + PartialEq>(
     path: &Path,
     settings: &S,
     arrays: &[(&str, &[f32])],
-) -> Result<Option<(usize, Vec<Vec<f32>>)>, LabError> {
+) -> Result<Option<Loaded>, LabError> {
     let Some((text, mut stored)) = read_tensors(path)? else {
         return Ok(None);
     };

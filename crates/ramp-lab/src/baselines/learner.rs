@@ -4,6 +4,7 @@ use super::adam::{Adam, Step};
 use super::sequences::Sequences;
 use super::{checkpoint, draws};
 use crate::error::LabError;
+use crate::metrics::mean;
 use ramp::train::{Control, Decay, TrainSpec};
 use rand::SeedableRng;
 use rand::seq::index::sample;
@@ -26,6 +27,10 @@ pub struct LearningSpec {
     pub learning_rate: f64,
     /// How it changes.
     pub decay: Decay,
+    /// Random starts among which [`Learner::choose_start`] chooses.
+    pub starts: usize,
+    /// Steps after which it does.
+    pub trial: usize,
     /// The seed of weights, batches and draws.
     pub seed: u64,
 }
@@ -98,7 +103,7 @@ impl Batch {
 /// A model of sequences that a [`Learner`] can learn and that turns each observation into a point of the plane.
 ///
 /// All it learns lies in one flat array, so that optimiser and checkpoints need not know what it is.
-pub trait SequenceModel: Sized + Sync {
+pub trait SequenceModel: Clone + Sync {
     /// How people call it.
     const NAME: &'static str;
     /// Its settings.
@@ -166,16 +171,62 @@ impl<M: SequenceModel> Learner<M> {
         }
         let model = M::new(spec, data)?;
         model.learning().schedule().check()?;
-        let mut rng = ChaCha8Rng::seed_from_u64(model.learning().seed);
-        let parameters = model.start(data, &mut rng);
-        Ok(Learner {
-            memory: Adam::new(parameters.len()),
+        let learned = [data.count(), data.steps()];
+        let mut learner = Learner {
+            model,
+            parameters: vec![],
+            memory: Adam::new(0),
             iteration: 0,
             width: data.width(),
-            learned: [data.count(), data.steps()],
-            model,
-            parameters,
-        })
+            learned,
+        };
+        learner.begin(data, 0);
+        Ok(learner)
+    }
+
+    /// Goes to a random start.
+    fn begin(&mut self, data: &dyn Sequences, start: u64) {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.model.learning().seed);
+        rng.set_stream(start);
+        self.parameters = self.model.start(data, &mut rng);
+        self.memory = Adam::new(self.parameters.len());
+        self.iteration = 0;
+    }
+
+    /// Takes the first [`LearningSpec::trial`] steps from each of [`LearningSpec::starts`] random starts and keeps the one that
+    /// got furthest: where the plane is folded early it stays folded, and the objective knows. `watch` hears of the number of
+    /// the start and of the objective of each step. Does nothing once steps were taken.
+    pub fn choose_start(
+        &mut self,
+        data: &dyn Sequences,
+        watch: &mut dyn FnMut(usize, f64) -> Control,
+    ) -> Result<Control, LabError> {
+        let learning = self.model.learning().clone();
+        if self.iteration > 0 || learning.starts < 2 {
+            return Ok(Control::Continue);
+        }
+        let trial = learning.trial.min(learning.iterations);
+        let mut best: Option<(f64, Self)> = None;
+        for start in 0..learning.starts {
+            let mut tried = self.clone();
+            tried.begin(data, start as u64);
+            let mut values = Vec::with_capacity(trial);
+            while tried.iteration < trial {
+                values.push(tried.step(data)?);
+                if watch(start, values[values.len() - 1]) == Control::Stop {
+                    return Ok(Control::Stop);
+                }
+            }
+            // Batches differ: an average over some of the last.
+            let reached = mean(&values[values.len() - values.len().div_ceil(5)..]);
+            if best.as_ref().is_none_or(|(most, _)| reached > *most) {
+                best = Some((reached, tried));
+            }
+        }
+        if let Some((_, chosen)) = best {
+            *self = chosen;
+        }
+        Ok(Control::Continue)
     }
 
     /// Steps taken.
@@ -396,6 +447,47 @@ pub(super) mod tests {
             message.contains("SVAE") && message.contains("other settings or data"),
             "{message}"
         );
+    }
+
+    #[test]
+    fn of_several_starts_the_best_is_kept() {
+        let films = Pendulum {
+            size: 10,
+            sequences: 12,
+            steps: 6,
+        }
+        .films(3, 0)
+        .unwrap();
+        let mut spec = SvaeSpec::default();
+        (spec.learning.iterations, spec.learning.batch) = (9, 12);
+        (spec.learning.starts, spec.learning.trial) = (3, 5);
+        let first = Learner::<Svae>::new(spec.clone(), &films).unwrap();
+        let mut chosen = first.clone();
+        let mut heard = vec![vec![]; 3];
+        chosen
+            .choose_start(&films, &mut |start, value| {
+                heard[start].push(value);
+                Control::Continue
+            })
+            .unwrap();
+        assert_eq!(chosen.iteration(), 5);
+        let last: Vec<f64> = heard.iter().map(|values| values[4]).collect();
+        let best = (0..3).max_by(|&a, &b| last[a].total_cmp(&last[b])).unwrap();
+        let mut again = first.clone();
+        again.begin(&films, best as u64);
+        (0..5).for_each(|_| {
+            again.step(&films).unwrap();
+        });
+        assert_eq!(again.parameters, chosen.parameters);
+        // What has begun is not begun again, and a stop leaves all as it was.
+        chosen
+            .choose_start(&films, &mut |_, _| Control::Stop)
+            .unwrap();
+        assert_eq!(chosen.iteration(), 5);
+        let mut stopped = first.clone();
+        let control = stopped.choose_start(&films, &mut |_, _| Control::Stop);
+        assert_eq!(control.unwrap(), Control::Stop);
+        assert_eq!(stopped.parameters, first.parameters);
     }
 
     #[test]

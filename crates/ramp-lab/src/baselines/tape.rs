@@ -115,7 +115,7 @@ impl Add for Small {
 impl Sub for Small {
     type Output = Small;
     fn sub(self, other: Small) -> Small {
-        self + other.map(|x| -x)
+        Self::from_fn(self.rows, self.cols, |i, j| self[(i, j)] - other[(i, j)])
     }
 }
 

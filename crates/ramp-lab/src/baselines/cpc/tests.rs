@@ -15,7 +15,11 @@ fn normals(seed: u64, count: usize) -> Vec<f32> {
 
 #[test]
 fn the_objective_s_gradient_is_that_of_differences() {
-    for score in [Score::Bilinear, Score::Quadratic] {
+    for (score, spread) in [
+        (Score::Bilinear, 0.0),
+        (Score::Quadratic, 0.0),
+        (Score::Quadratic, 0.3),
+    ] {
         // More steps than a block's unit of rows, and predictions that reach beyond the end.
         let (count, steps, width) = (5, 18, 4);
         let data = Series::new(steps, width, normals(1, count * steps * width)).unwrap();
@@ -25,6 +29,7 @@ fn the_objective_s_gradient_is_that_of_differences() {
             window: 3,
             ahead: 4,
             score,
+            spread,
             ..CpcSpec::default()
         };
         let learner = Learner::<Cpc>::new(spec, &data).unwrap();
@@ -74,13 +79,36 @@ fn the_objective_is_the_mean_log_probability_of_the_right_sequence() {
             }
         }
     }
+    let mut expected = total / terms;
+    let outputs: [fn(&Seen) -> &Pass; 2] = [|s| &s.encoded, |s| &s.context];
+    for output in outputs {
+        let flat: Vec<f64> = seen
+            .iter()
+            .flat_map(|s| points(&output(s).output, steps))
+            .collect();
+        let of = |d: usize| {
+            flat.iter()
+                .skip(d)
+                .step_by(2)
+                .copied()
+                .collect::<Vec<f64>>()
+        };
+        let centred = [0, 1].map(|d| {
+            let centre = crate::metrics::mean(&of(d));
+            of(d).iter().map(|x| x - centre).collect::<Vec<f64>>()
+        });
+        for (i, j, wanted) in [(0, 0, 1.0), (0, 1, 0.0), (1, 0, 0.0), (1, 1, 1.0)] {
+            let products: Vec<f64> = centred[i]
+                .iter()
+                .zip(&centred[j])
+                .map(|(a, b)| a * b)
+                .collect();
+            expected -= 0.1 * (crate::metrics::mean(&products) - wanted).powi(2);
+        }
+    }
     let batch = Batch::new((0..count).collect(), 1, 1);
     let (value, _) = learner.model.gradient(&learner.parameters, &data, &batch);
-    assert!(
-        (value - total / terms).abs() < 1e-5,
-        "{value} {}",
-        total / terms
-    );
+    assert!((value - expected).abs() < 1e-5, "{value} {expected}");
 }
 
 /// The loss at the end of learning, averaged over some batches.
@@ -163,6 +191,10 @@ fn settings_without_a_meaning_are_refused() {
     for wrong in [
         CpcSpec {
             window: 0,
+            ..good.clone()
+        },
+        CpcSpec {
+            spread: -0.1,
             ..good.clone()
         },
         CpcSpec {

@@ -54,6 +54,8 @@ impl Default for SvaeSpec {
                 batch: 20,
                 learning_rate: 1e-3,
                 decay: Decay::Cosine { to: 0.0 },
+                starts: 1,
+                trial: 0,
                 seed: 0,
             },
             encoder: vec![128],
