@@ -11,6 +11,7 @@ use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::ops::Range;
 use std::path::Path;
 
 /// Parts of a batch whose gradients are summed on their own: fixed, so that threads do not change the result.
@@ -117,6 +118,9 @@ pub trait SequenceModel: Clone + Sync {
 
     /// How it is learned.
     fn learning(&self) -> &LearningSpec;
+
+    /// The weights that see the observations, and the part of the learning rate they get.
+    fn wide_layer(&self) -> (Range<usize>, f64);
 
     /// A random start, which may look at the data.
     fn start(&self, data: &dyn Sequences, rng: &mut ChaCha8Rng) -> Vec<f32>;
@@ -258,8 +262,19 @@ impl<M: SequenceModel> Learner<M> {
                 self.iteration
             )));
         }
-        let step = Step::new(self.iteration, rate);
-        step.apply(&gradient, &mut self.parameters, self.memory.whole());
+        let (wide, part) = self.model.wide_layer();
+        let (first, second) = self.memory.whole();
+        for (range, rate) in [
+            (0..wide.start, rate),
+            (wide.clone(), part * rate),
+            (wide.end..gradient.len(), rate),
+        ] {
+            Step::new(self.iteration, rate).apply(
+                &gradient[range.clone()],
+                &mut self.parameters[range.clone()],
+                (&mut first[range.clone()], &mut second[range]),
+            );
+        }
         Ok(value)
     }
 

@@ -7,11 +7,16 @@ use std::ops::Range;
 
 use super::sequences::Sequences;
 
+/// Inputs up to which the first layer learns at the full rate: the pixels of small frames, for which rates were chosen.
+const FULL_RATE: f64 = 576.0;
+
 /// A perceptron and the place of its weights among all of a model's numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Perceptron {
     mlp: Mlp,
     place: Range<usize>,
+    /// How many of its numbers are the weights of its first layer.
+    first: usize,
 }
 
 /// What a forward pass leaves: outputs, feature-major, and what the way back needs.
@@ -29,9 +34,11 @@ impl Perceptron {
         from: usize,
     ) -> Result<Self, LabError> {
         let mlp = Mlp::new(inputs, hidden, outputs)?;
-        let len: usize = mlp.parameters().iter().map(|p| p.len()).sum();
+        let lens: Vec<usize> = mlp.parameters().iter().map(|p| p.len()).collect();
+        let len: usize = lens.iter().sum();
         Ok(Perceptron {
             mlp,
+            first: lens[0],
             place: from..from + len,
         })
     }
@@ -39,6 +46,13 @@ impl Perceptron {
     /// Where its weights are; those of its last layer's bias come last.
     pub fn place(&self) -> Range<usize> {
         self.place.clone()
+    }
+
+    /// Where the weights of its first layer are, and the part of the learning rate that suits so many inputs: Adam moves every
+    /// weight by about its rate, so that the same rate would move the sums of a picture by more the more pixels it has.
+    pub fn first_layer(&self) -> (Range<usize>, f64) {
+        let weights = self.place.start..self.place.start + self.first;
+        (weights, (FULL_RATE / self.mlp.inputs() as f64).min(1.0))
     }
 
     pub fn outputs(&self) -> usize {

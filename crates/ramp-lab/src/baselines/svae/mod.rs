@@ -52,7 +52,7 @@ impl Default for SvaeSpec {
             learning: LearningSpec {
                 iterations: 3000,
                 batch: 20,
-                learning_rate: 1e-3,
+                learning_rate: 3e-3,
                 decay: Decay::Cosine { to: 0.0 },
                 starts: 1,
                 trial: 0,
@@ -217,6 +217,10 @@ impl SequenceModel for Svae {
 
     fn learning(&self) -> &LearningSpec {
         &self.spec.learning
+    }
+
+    fn wide_layer(&self) -> (Range<usize>, f64) {
+        self.encoder.first_layer()
     }
 
     fn start(&self, data: &dyn Sequences, rng: &mut ChaCha8Rng) -> Vec<f32> {
