@@ -6,10 +6,9 @@
 //! gradient of a unit follows from two sums over draws, `Σ g·on` and `Σ g·on·z`, which stay in registers.
 
 use pulp::{Arch, Simd, WithSimd};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
+use super::super::draws;
 use super::generative::Network;
 use super::{BbviSpec, Estimator, GenerativeTree};
 
@@ -74,11 +73,7 @@ impl Space {
         local: &[f32],
         observations: &[f32],
     ) -> Block {
-        let mut random = ChaCha8Rng::seed_from_u64(
-            spec.seed
-                .wrapping_add((iteration as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-        );
-        random.set_stream(number as u64);
+        let mut random = draws(spec.seed, iteration, number as u64);
         self.sums.fill(0.0);
         self.local_gradient.clear();
         let rows = local

@@ -14,20 +14,19 @@
 //!   there, it is Rao–Blackwellised (a latent sees only the factors it is in) and has a control variate (the mean of the
 //!   other samples' values).
 
-mod adam;
 mod generative;
 mod gradient;
 
 pub use generative::GenerativeTree;
 
-use ramp::storage::{read_tensors, write_tensors};
 use ramp::train::{Decay, TrainSpec};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
+use super::adam::{self, Adam};
+use super::checkpoint;
 use crate::error::LabError;
-use adam::Adam;
 use gradient::{BLOCK, Block, Space};
 
 /// How the gradient with respect to the posteriors is estimated.
@@ -133,14 +132,6 @@ pub struct Bbvi {
     local: Vec<f32>,
     local_memory: Adam,
     weight_memory: Adam,
-    iteration: usize,
-}
-
-/// What stands beside the arrays of a checkpoint.
-#[derive(Serialize, Deserialize, PartialEq)]
-struct Header {
-    spec: BbviSpec,
-    rows: usize,
     iteration: usize,
 }
 
@@ -252,46 +243,24 @@ impl Bbvi {
 
     /// Writes the state to a file, whole or not at all.
     pub fn save(&self, path: &Path) -> Result<(), LabError> {
-        let header = Header {
-            spec: self.spec.clone(),
-            rows: self.rows,
-            iteration: self.iteration,
-        };
-        let text = serde_json::to_string(&header)
-            .map_err(|e| LabError::Invalid(format!("the state of BBVI: {e}")))?;
-        let arrays = self
-            .arrays()
-            .map(|(name, array)| (name.to_owned(), vec![array.len()], array));
-        Ok(write_tensors(path, arrays.to_vec(), &text)?)
+        let settings = (&self.spec, self.rows);
+        checkpoint::save("BBVI", path, settings, self.iteration, &self.arrays())
     }
 
     /// Goes on from a file, if it is there; refuses the state of other settings or data.
     pub fn resume(&mut self, path: &Path) -> Result<(), LabError> {
-        let Some((text, mut stored)) = read_tensors(path)? else {
+        let settings = (self.spec.clone(), self.rows);
+        let Some((iteration, stored)) = checkpoint::load("BBVI", path, &settings, &self.arrays())?
+        else {
             return Ok(());
         };
-        let wrong = |why: &str| {
-            LabError::Invalid(format!(
-                "the state of BBVI in {} {why}; restore the settings or use a new folder",
-                path.display()
-            ))
-        };
-        let header: Header =
-            serde_json::from_str(&text).map_err(|e| wrong(&format!("cannot be read: {e}")))?;
-        if header.spec != self.spec || header.rows != self.rows {
-            return Err(wrong("was made with other settings or data"));
-        }
-        let sizes = self.arrays().map(|(name, array)| (name, array.len()));
-        let mut take = |(name, size): (&str, usize)| {
-            let array = stored.remove(name).filter(|array| array.len() == size);
-            array.ok_or_else(|| wrong(&format!("lacks `{name}`")))
-        };
-        let [local, first, second, weights, weight_first, weight_second] = sizes;
-        self.local = take(local)?;
-        self.local_memory = Adam::from_parts(take(first)?, take(second)?);
-        self.tree.weights_mut().copy_from_slice(&take(weights)?);
-        self.weight_memory = Adam::from_parts(take(weight_first)?, take(weight_second)?);
-        self.iteration = header.iteration;
+        let mut stored = stored.into_iter();
+        let mut next = || stored.next().unwrap_or_default();
+        self.local = next();
+        self.local_memory = Adam::from_parts(next(), next());
+        self.tree.weights_mut().copy_from_slice(&next());
+        self.weight_memory = Adam::from_parts(next(), next());
+        self.iteration = iteration;
         Ok(())
     }
 

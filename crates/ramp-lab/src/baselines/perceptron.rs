@@ -1,0 +1,136 @@
+//! The library's perceptron with its working space, for models that run it on a block at a time.
+
+use crate::error::LabError;
+use ramp::network::{Block, Mlp, Network, ROW_UNIT};
+use rand_chacha::ChaCha8Rng;
+use std::ops::Range;
+
+use super::sequences::Sequences;
+
+/// Inputs up to which the first layer learns at the full rate: the pixels of small frames, for which rates were chosen.
+const FULL_RATE: f64 = 576.0;
+
+/// A perceptron and the place of its weights among all of a model's numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Perceptron {
+    mlp: Mlp,
+    place: Range<usize>,
+    /// How many of its numbers are the weights of its first layer.
+    first: usize,
+}
+
+/// What a forward pass leaves: outputs, feature-major, and what the way back needs.
+pub(super) struct Pass {
+    pub output: Vec<f32>,
+    tape: Vec<f32>,
+}
+
+impl Perceptron {
+    /// A perceptron with tanh units whose weights begin at `from`.
+    pub fn new(
+        inputs: usize,
+        hidden: &[usize],
+        outputs: usize,
+        from: usize,
+    ) -> Result<Self, LabError> {
+        let mlp = Mlp::new(inputs, hidden, outputs)?;
+        let lens: Vec<usize> = mlp.parameters().iter().map(|p| p.len()).collect();
+        let len: usize = lens.iter().sum();
+        Ok(Perceptron {
+            mlp,
+            first: lens[0],
+            place: from..from + len,
+        })
+    }
+
+    /// Where its weights are; those of its last layer's bias come last.
+    pub fn place(&self) -> Range<usize> {
+        self.place.clone()
+    }
+
+    /// Where the weights of its first layer are, and the part of the learning rate that suits so many inputs: Adam moves every
+    /// weight by about its rate, so that the same rate would move the sums of a picture by more the more pixels it has.
+    pub fn first_layer(&self) -> (Range<usize>, f64) {
+        let weights = self.place.start..self.place.start + self.first;
+        (weights, (FULL_RATE / self.mlp.inputs() as f64).min(1.0))
+    }
+
+    pub fn outputs(&self) -> usize {
+        self.mlp.outputs()
+    }
+
+    pub fn initialize(&self, rng: &mut ChaCha8Rng, parameters: &mut [f32]) {
+        self.mlp
+            .initialize(rng, &mut parameters[self.place.clone()]);
+    }
+
+    pub fn forward(&self, parameters: &[f32], input: Block<'_>) -> Pass {
+        let mut pass = Pass {
+            output: vec![0.0; self.mlp.outputs() * input.rows],
+            tape: vec![0.0; self.mlp.tape_len(input.rows)],
+        };
+        let mut scratch = vec![0.0; self.mlp.scratch_len(input.rows)];
+        self.mlp.forward(
+            &parameters[self.place.clone()],
+            input,
+            &mut pass.output,
+            &mut pass.tape,
+            &mut scratch,
+        );
+        pass
+    }
+
+    /// Adds the gradient of the weights to their place in `gradient`; that at the inputs goes to `to_input`.
+    pub fn backward(
+        &self,
+        parameters: &[f32],
+        input: Block<'_>,
+        pass: &Pass,
+        at_output: &[f32],
+        to_input: Option<&mut [f32]>,
+        gradient: &mut [f32],
+    ) {
+        let mut scratch = vec![0.0; self.mlp.scratch_len(input.rows)];
+        self.mlp.backward(
+            &parameters[self.place.clone()],
+            input,
+            &pass.tape,
+            at_output,
+            to_input,
+            &mut gradient[self.place.clone()],
+            &mut scratch,
+        );
+    }
+}
+
+/// Rows of a block that holds so many, padding included.
+pub(super) fn padded(rows: usize) -> usize {
+    rows.next_multiple_of(ROW_UNIT)
+}
+
+/// All observations of a sequence, row by row, and rows of zeros as padding.
+pub(super) struct Frames {
+    width: usize,
+    pub rows: usize,
+    pub values: Vec<f32>,
+}
+
+impl Frames {
+    pub fn read(data: &dyn Sequences, sequence: usize) -> Self {
+        let (steps, width) = (data.steps(), data.width());
+        let rows = padded(steps);
+        let mut values = vec![0.0; rows * width];
+        for (step, row) in values.chunks_exact_mut(width).take(steps).enumerate() {
+            data.read(sequence, step, row);
+        }
+        Frames {
+            width,
+            rows,
+            values,
+        }
+    }
+
+    pub fn block(&self) -> Block<'_> {
+        Block::row_major(&self.values, self.width, self.rows)
+    }
+}
