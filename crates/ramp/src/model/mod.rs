@@ -18,7 +18,7 @@ pub use spec::{ModelSpec, Start};
 use crate::data::{Dataset, Observation};
 use crate::family::{Belief, View};
 use crate::graph::FactorTree;
-use crate::network::Network;
+use crate::network::{Network, Parameter};
 use crate::objective::{FreeEnergy, Messages, Mixture, Node, Presence, free_energy};
 use crate::{Error, Result};
 use pass::{Arena, BlockState};
@@ -176,16 +176,26 @@ impl Model {
 
     /// Every parameter array by name (`network/array`), with its shape and where it lies in [`Model::parameters`].
     pub fn named_parameters(&self) -> Vec<(String, Vec<usize>, Range<usize>)> {
-        let mut named = vec![];
+        self.each_parameter(|slot, p, start| {
+            let name = format!("{}/{}", slot.key, p.name);
+            (name, p.shape.clone(), start..start + p.len())
+        })
+    }
+
+    /// What there is to say of every parameter array, given where it begins in [`Model::parameters`].
+    pub(crate) fn each_parameter<T>(
+        &self,
+        say: impl Fn(&NetworkSlot, &Parameter, usize) -> T,
+    ) -> Vec<T> {
+        let mut said = vec![];
         for slot in &self.networks {
             let mut start = slot.span.start;
             for p in slot.network.parameters() {
-                let span = start..start + p.len();
-                start = span.end;
-                named.push((format!("{}/{}", slot.key, p.name), p.shape, span));
+                said.push(say(slot, &p, start));
+                start += p.len();
             }
         }
-        named
+        said
     }
 
     /// Matches a data set's observations to the tree's.

@@ -256,7 +256,8 @@ impl Network for Mlp {
         let last = self.layers.len() - 1;
         for (i, layer) in self.layers.iter().enumerate() {
             let outputs = [layer.outputs];
-            all.push(Parameter::new(format!("{i}.weight"), &layer.shape()));
+            let weight = Parameter::new(format!("{i}.weight"), &layer.shape());
+            all.push(weight.with_inputs(layer.inputs));
             all.push(Parameter::new(format!("{i}.bias"), &outputs));
             if self.layer_norm && i < last {
                 all.push(Parameter::new(format!("{i}.norm.gain"), &outputs));

@@ -33,15 +33,24 @@ pub struct Parameter {
     pub name: String,
     /// Its shape; the last dimension is contiguous.
     pub shape: Vec<usize>,
+    /// How many inputs each unit sums over; one for biases and the like.
+    pub inputs: usize,
 }
 
 impl Parameter {
-    /// A parameter of the given name and shape.
+    /// A parameter of the given name and shape: an array of weights has an entry of the first dimension for each unit.
     pub fn new(name: impl Into<String>, shape: &[usize]) -> Self {
         Parameter {
             name: name.into(),
             shape: shape.to_vec(),
+            inputs: shape.iter().skip(1).product(),
         }
+    }
+
+    /// The same where each unit sums over so many inputs.
+    pub fn with_inputs(mut self, inputs: usize) -> Self {
+        self.inputs = inputs;
+        self
     }
 
     /// How many numbers it holds.

@@ -1,6 +1,8 @@
 //! From a gradient to new parameters.
 
+use crate::network::Parameter;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// The rule by which parameters follow the gradient.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +38,8 @@ impl Default for Optimizer {
 const BETA1: f64 = 0.9;
 const BETA2: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
+/// From this many inputs on, a unit's weights learn at a lower rate.
+const MANY_INPUTS: f64 = 512.0;
 
 /// The optimiser's memory: two numbers per parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,38 +57,73 @@ impl Memory {
     }
 }
 
+/// Parameters that are treated alike.
+pub(super) struct Group {
+    /// Where they lie.
+    pub span: Range<usize>,
+    /// Whether decay applies.
+    pub decays: bool,
+    /// The part of Adam's rate that is theirs.
+    pub part: f64,
+}
+
+impl Group {
+    /// Biases and scales do not decay: they have no size that should be pulled to zero (a precision, for one, lives in the
+    /// last layer's bias). Adam moves every weight by about the rate, however many there are: where a unit sums over very
+    /// many inputs, as over the pixels of a picture, all of them together would move it too far.
+    pub fn new(parameter: &Parameter, start: usize) -> Self {
+        Group {
+            span: start..start + parameter.len(),
+            decays: parameter.shape.len() > 1,
+            part: (MANY_INPUTS / parameter.inputs as f64).min(1.0),
+        }
+    }
+}
+
 impl Optimizer {
-    /// Moves the parameters **up** the gradient; `step` counts from one, `rate` is the learning rate now and its share of
-    /// the highest, and `weights` is one where decay applies.
+    /// Moves the parameters **up** the gradient; `step` counts from one, and `rate` is the learning rate now and its share of
+    /// the highest.
     pub(super) fn step(
         &self,
         step: usize,
         (rate, share): (f64, f64),
         gradient: &[f32],
-        weights: &[f32],
+        groups: &[Group],
         parameters: &mut [f32],
         memory: &mut Memory,
     ) {
-        let moments = memory.first.iter_mut().zip(&mut memory.second);
-        let each = parameters.iter_mut().zip(gradient).zip(moments);
-        match *self {
-            Optimizer::Adam { decay, fading } => {
-                let power = i32::try_from(step).unwrap_or(i32::MAX);
-                let rate_now = (rate / (1.0 - BETA1.powi(power))) as f32;
-                let root = (1.0 / (1.0 - BETA2.powi(power))).sqrt() as f32;
-                let (b1, b2) = (BETA1 as f32, BETA2 as f32);
-                let lost = (rate * decay * if fading { share } else { 1.0 }) as f32;
-                for (((p, &g), (m, v)), &weight) in each.zip(weights) {
-                    *m = b1 * *m + (1.0 - b1) * g;
-                    *v = b2 * *v + (1.0 - b2) * g * g;
-                    *p = *p * (1.0 - lost * weight)
-                        + rate_now * *m / (v.sqrt() * root + EPSILON as f32);
+        for group in groups {
+            let span = group.span.clone();
+            let moments = memory.first[span.clone()]
+                .iter_mut()
+                .zip(&mut memory.second[span.clone()]);
+            let each = parameters[span.clone()].iter_mut().zip(&gradient[span]);
+            let each = each.zip(moments);
+            match *self {
+                Optimizer::Adam { decay, fading } => {
+                    let rate = rate * group.part;
+                    let power = i32::try_from(step).unwrap_or(i32::MAX);
+                    let rate_now = (rate / (1.0 - BETA1.powi(power))) as f32;
+                    let root = (1.0 / (1.0 - BETA2.powi(power))).sqrt() as f32;
+                    let (b1, b2) = (BETA1 as f32, BETA2 as f32);
+                    let fade = if fading { share } else { 1.0 };
+                    let lost = if group.decays {
+                        rate * decay * fade
+                    } else {
+                        0.0
+                    };
+                    let kept = (1.0 - lost) as f32;
+                    for ((p, &g), (m, v)) in each {
+                        *m = b1 * *m + (1.0 - b1) * g;
+                        *v = b2 * *v + (1.0 - b2) * g * g;
+                        *p = *p * kept + rate_now * *m / (v.sqrt() * root + EPSILON as f32);
+                    }
                 }
-            }
-            Optimizer::Sgd { momentum } => {
-                for ((p, &g), (m, _)) in each {
-                    *m = momentum as f32 * *m + g;
-                    *p += rate as f32 * *m;
+                Optimizer::Sgd { momentum } => {
+                    for ((p, &g), (m, _)) in each {
+                        *m = momentum as f32 * *m + g;
+                        *p += rate as f32 * *m;
+                    }
                 }
             }
         }

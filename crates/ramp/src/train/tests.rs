@@ -424,14 +424,23 @@ fn takes_the_textbook_steps(fading: bool) {
     // Against a plain f64 version on a made-up sequence of gradients.
     let adam = Optimizer::Adam { decay: 0.1, fading };
     let lost = if fading { 0.25 } else { 1.0 } * 0.01 * 0.1;
-    let gradients = [[0.3f32, -2.0], [0.1, 1.0], [-0.7, 0.0]];
-    let (mut p, mut memory) = (vec![1.0f32, -1.0], super::optimizer::Memory::new(2));
-    let (mut q, mut m, mut v) = ([1.0f64, -1.0], [0.0f64; 2], [0.0f64; 2]);
+    // A weight, a bias, and a weight of a unit with four times as many inputs as are usual.
+    let group = |at, decays, part| super::optimizer::Group {
+        span: at..at + 1,
+        decays,
+        part,
+    };
+    let groups = [
+        group(0, true, 1.0),
+        group(1, false, 1.0),
+        group(2, true, 0.25),
+    ];
+    let gradients = [[0.3f32, -2.0, 0.5], [0.1, 1.0, 0.1], [-0.7, 0.0, -3.0]];
+    let (mut p, mut memory) = (vec![1.0f32, -1.0, 2.0], super::optimizer::Memory::new(3));
+    let (mut q, mut m, mut v) = ([1.0f64, -1.0, 2.0], [0.0f64; 3], [0.0f64; 3]);
     for (t, g) in gradients.iter().enumerate() {
-        // The first is a weight, the second a bias.
-        let weights = [1.0, 0.0];
-        adam.step(t + 1, (0.01, 0.25), g, &weights, &mut p, &mut memory);
-        for i in 0..2 {
+        adam.step(t + 1, (0.01, 0.25), g, &groups, &mut p, &mut memory);
+        for i in 0..3 {
             let g = f64::from(g[i]);
             m[i] = 0.9 * m[i] + 0.1 * g;
             v[i] = 0.999 * v[i] + 0.001 * g * g;
@@ -439,7 +448,9 @@ fn takes_the_textbook_steps(fading: bool) {
                 m[i] / (1.0 - 0.9f64.powi(t as i32 + 1)),
                 v[i] / (1.0 - 0.999f64.powi(t as i32 + 1)),
             );
-            q[i] = q[i] * (1.0 - lost * f64::from(weights[i])) + 0.01 * mh / (vh.sqrt() + 1e-8);
+            let part = groups[i].part;
+            let lost = if groups[i].decays { part * lost } else { 0.0 };
+            q[i] = q[i] * (1.0 - lost) + part * 0.01 * mh / (vh.sqrt() + 1e-8);
         }
     }
     assert!(

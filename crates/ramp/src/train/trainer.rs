@@ -2,7 +2,7 @@
 
 use super::checkpoint::{self, Best, Progress, State};
 use super::observer::{Control, Event, Observer};
-use super::optimizer::Memory;
+use super::optimizer::{Group, Memory};
 use super::spec::TrainSpec;
 use crate::data::Dataset;
 use crate::model::{Bound, Hidden, Model, Workspace};
@@ -139,7 +139,7 @@ impl<'a> Trainer<'a> {
             step: Workspace::default(),
             held_out: Workspace::default(),
             gradient: vec![0.0; model.parameters().len()],
-            weights: weights_of(model),
+            groups: model.each_parameter(|_, p, start| Group::new(p, start)),
         };
         let mut saved = state.progress.iteration;
         while stop == Stop::Finished && state.progress.iteration < self.spec.iterations {
@@ -280,7 +280,7 @@ impl<'a> Trainer<'a> {
             iteration + 1,
             (rate, rate / self.spec.learning_rate),
             &work.gradient,
-            &work.weights,
+            &work.groups,
             model.parameters_mut(),
             &mut state.memory,
         );
@@ -333,19 +333,7 @@ struct Work {
     step: Workspace,
     held_out: Workspace,
     gradient: Vec<f32>,
-    weights: Vec<f32>,
-}
-
-/// One for every weight, zero for every bias and scale: a bias has no size that decay should pull to zero. A precision, for
-/// one, lives in the last layer's.
-fn weights_of(model: &Model) -> Vec<f32> {
-    let mut weights = vec![0.0; model.parameters().len()];
-    for (_, shape, span) in model.named_parameters() {
-        if shape.len() > 1 {
-            weights[span].fill(1.0);
-        }
-    }
-    weights
+    groups: Vec<Group>,
 }
 
 fn tell<'a>(observers: &mut [Box<dyn Observer + 'a>], event: &Event<'_>) -> Control {
