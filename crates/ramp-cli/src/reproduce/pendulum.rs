@@ -36,6 +36,9 @@ pub struct Pendulum {
     /// Hidden units of every network, in place of the recipe's
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     hidden: Option<u16>,
+    /// Leave out SVAE and CPC
+    #[arg(long)]
+    without_rivals: bool,
     #[command(flatten)]
     tuning: Tuning,
 }
@@ -54,6 +57,9 @@ impl Pendulum {
         };
         self.tuning
             .apply(&mut run.films.sequences, &mut run.view, &mut run.train);
+        if self.without_rivals {
+            run.rivals = None;
+        }
         run.threads = choice.threads();
         run
     }
@@ -66,10 +72,23 @@ impl Pendulum {
 
 /// The results as a person reads them.
 fn table(results: &PendulumResults) -> String {
-    let mut text = format!("\n{:<10}{:>10}{:>10}{:>10}\n", "R²", "cos θ", "sin θ", "ω");
-    let ramp = &results.r2.ramp;
-    for (who, r2) in [("training", ramp.train), ("test", ramp.test)] {
-        text += &format!("{who:<10}{:>10.4}{:>10.4}{:>10.4}\n", r2[0], r2[1], r2[2]);
+    let mut text = format!("\n{:<16}{:>10}{:>10}{:>10}\n", "R²", "cos θ", "sin θ", "ω");
+    let methods = [
+        ("RAMP", Some(results.r2.ramp)),
+        ("SVAE", results.r2.svae),
+        ("CPC", results.r2.cpc),
+    ];
+    for (method, r2) in methods {
+        let Some(r2) = r2 else { continue };
+        for (who, r2) in [("training", r2.train), ("test", r2.test)] {
+            text += &format!(
+                "{:<16}{:>10.4}{:>10.4}{:>10.4}\n",
+                format!("{method}, {who}"),
+                r2[0],
+                r2[1],
+                r2[2]
+            );
+        }
     }
     let prediction = &results.prediction;
     if let (Some(ramp), Some(stay)) = (prediction.ramp.last(), prediction.stay.last()) {

@@ -11,13 +11,15 @@ mod misspecified_tree_figures;
 pub mod nonlinear_sweep;
 pub mod nonlinear_tree;
 mod nonlinear_tree_figures;
+mod opening;
 pub mod pendulum;
 mod pendulum_figures;
 mod pendulum_prediction;
 mod pendulum_reading;
 pub mod pendulum_sweep;
-mod principal_start;
+mod rival_course;
 mod run;
 
 pub use bbvi_course::BbviSettings;
+pub use rival_course::RivalSettings;
 pub use run::{Interrupted, Method, Outcome, PerMethod, Recipe, Scale, Step, Watch, peak_rss_mb};

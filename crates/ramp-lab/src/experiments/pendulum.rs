@@ -1,12 +1,14 @@
 //! The pendulum: a chain of latents learned from films (paper, "Nonlinear Dynamical Systems").
 
 use super::fitting::{Fitting, Point};
+use super::opening::{Opening, begin_on_a_circle};
 use super::pendulum_figures::{
-    Drawn, films_figure, learning_figure, phase_figure, prediction_figure, strip_figure,
+    Drawn, films_figure, learning_figure, phase_figure, prediction_figure, rivals_figure,
+    strip_figure,
 };
 use super::pendulum_prediction::{Prediction, predict};
 use super::pendulum_reading::{Explained, embed, explained};
-use super::principal_start::{Opening, start_from_components};
+use super::rival_course::{Read, RivalSettings, RivalTask};
 use super::run::{Outcome, Piece, Recipe, Scale, Watch, peak_rss_mb, write_json};
 use crate::error::LabError;
 use crate::pendulum::{Films, Pendulum};
@@ -54,7 +56,7 @@ impl Shape {
     }
 
     /// The first messages of frames, from two components that go around a circle.
-    fn opening(self) -> Opening<2> {
+    fn opening(self) -> Opening {
         let (weights, constants) = match self {
             // A broad belief around the place.
             Shape::Gaussian => (
@@ -97,6 +99,8 @@ pub struct PendulumRun {
     pub train: TrainSpec,
     /// Frames at the end of test films to be predicted from those before.
     pub ahead: usize,
+    /// The settings of the rivals; none to leave them out.
+    pub rivals: Option<RivalSettings>,
     /// The seed of data, weights and batches.
     pub seed: u64,
     /// Threads; all of the machine's by default.
@@ -146,6 +150,7 @@ impl PendulumRun {
             view,
             train,
             ahead: 20,
+            rivals: Some(RivalSettings::new(scale, recipe, seed)),
             seed,
             threads: None,
         }
@@ -168,7 +173,7 @@ impl PendulumRun {
             .seed(self.seed)
             .build(data)?;
         if self.recipe == Recipe::Ours {
-            start_from_components(&mut model, frames, &self.shape.opening())?;
+            begin_on_a_circle(&mut model, frames, &self.shape.opening())?;
         }
         Ok(model)
     }
@@ -190,10 +195,16 @@ impl Point for PendulumPoint {
 }
 
 /// How well the state can be read off, method by method.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExplainedBy {
     /// RAMP.
     pub ramp: Explained,
+    /// The structured variational autoencoder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub svae: Option<Explained>,
+    /// Contrastive predictive coding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpc: Option<Explained>,
 }
 
 /// Everything a run measured.
@@ -211,6 +222,8 @@ pub struct PendulumResults {
     pub iterations: usize,
     /// The median time of a training step, in milliseconds; absent when the session took none.
     pub ms_per_iteration: Option<f64>,
+    /// Wall time of the rivals in this session, in seconds.
+    pub rival_seconds: f64,
     /// Wall time of this session, in seconds.
     pub seconds: f64,
     /// The most memory held, in MB.
@@ -238,10 +251,30 @@ impl PendulumRun {
         let (truth, theta) = (train.targets(), train.theta.clone());
         let contact = films_figure(&train)?;
         let watched = Watched::new(&train, &test)?;
+        let folder = out.join("checkpoint");
+        let test_truth = test.targets();
+        let rivals = match &self.rivals {
+            None => vec![],
+            Some(settings) => {
+                let task = RivalTask {
+                    train: &train,
+                    test: &test,
+                    folder: &folder,
+                    threads: self.threads,
+                };
+                match task.run(settings, watch)? {
+                    Piece::Done(read) => read.into(),
+                    Piece::Interrupted(at) => return Ok(Outcome::Interrupted(at)),
+                }
+            }
+        };
+        let read_off =
+            |read: &Read| explained((&read.train, &truth), (&read.test, &test_truth), REGRESSED);
+        let rival_seconds = start.elapsed().as_secs_f64();
         let frames = some_frames(&train);
+        // The films themselves move on: there is room for one copy.
         let data = train.into_dataset()?;
         let mut model = self.model(&data, &frames)?;
-        let folder = out.join("checkpoint");
         let fitting = Fitting {
             what: "RAMP",
             train: &self.train,
@@ -257,17 +290,19 @@ impl PendulumRun {
         let test_data = test.clone().into_dataset()?;
         let (known, fresh) = (embed(&model, &data)?, embed(&model, &test_data)?);
         drop(test_data);
-        let test_truth = test.targets();
         let (prediction, foreseen) = predict(&model, (&data, &theta), &test, self.ahead)?;
         let results = PendulumResults {
             r2: ExplainedBy {
                 ramp: explained((&known, &truth), (&fresh, &test_truth), REGRESSED)?,
+                svae: rivals.first().map(&read_off).transpose()?,
+                cpc: rivals.get(1).map(&read_off).transpose()?,
             },
             history: fitted.curve,
             free_energy_history: fitted.records.iter().map(|r| r.free_energy).collect(),
             prediction,
             iterations: fitted.iteration,
             ms_per_iteration: fitted.ms_per_iteration,
+            rival_seconds,
             seconds: start.elapsed().as_secs_f64(),
             peak_rss_mb: peak_rss_mb(),
             settings: self.clone(),
@@ -280,13 +315,18 @@ impl PendulumRun {
         };
         let json = out.join("results.json");
         let mut files: Vec<PathBuf> = vec![json.clone()];
-        for (figure, name) in [
+        let mut figures = vec![
             (contact, "films"),
             (phase_figure(&drawn)?, "phase"),
             (learning_figure(&results), "learning"),
             (prediction_figure(&results.prediction), "prediction"),
             (strip_figure(&test, &foreseen)?, "strip"),
-        ] {
+        ];
+        if let [svae, cpc] = &rivals[..] {
+            let named = [("SVAE", &svae.test.plane), ("CPC", &cpc.test.plane)];
+            figures.push((rivals_figure(&test, &named)?, "rivals"));
+        }
+        for (figure, name) in figures {
             let written = figure.write(out, name)?;
             files.extend([written.svg, written.png]);
         }
@@ -361,6 +401,12 @@ mod tests {
             steps: 8,
         };
         (run.test, run.hidden, run.ahead, run.shape) = (20, 8, 3, shape);
+        let rivals = run.rivals.as_mut().unwrap();
+        (rivals.svae.encoder, rivals.svae.decoder) = (vec![4], vec![4]);
+        (rivals.cpc.encoder, rivals.cpc.context) = (vec![4], vec![4]);
+        for learning in [&mut rivals.svae.learning, &mut rivals.cpc.learning] {
+            (learning.iterations, learning.batch, learning.trial) = (6, 10, 2);
+        }
         run.train = TrainSpec {
             iterations: 12,
             warmup: 2,
@@ -379,8 +425,11 @@ mod tests {
             assert!(results.r2.ramp.test.iter().all(|r| *r <= 1.0), "{shape:?}");
             let text = std::fs::read(folder.path().join("results.json")).unwrap();
             let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
-            for part in ["train", "test"] {
-                let values = json.pointer(&format!("/r2/ramp/{part}")).unwrap();
+            for part in ["ramp", "svae", "cpc"]
+                .map(|m| ["train", "test"].map(|p| (m, p)))
+                .concat()
+            {
+                let values = json.pointer(&format!("/r2/{}/{}", part.0, part.1)).unwrap();
                 assert_eq!(values.as_array().unwrap().len(), 3);
             }
             let history = json.pointer("/free_energy_history").unwrap();
@@ -394,10 +443,13 @@ mod tests {
         let run = small(Shape::Gaussian);
         let whole = done(run.run(&folder.path().join("whole"), &mut ()).unwrap());
         let out = folder.path().join("pieces");
-        let stopped = run.run(&out, &mut StopAfter(5)).unwrap();
-        assert!(matches!(stopped, Outcome::Interrupted(_)));
+        // In the middle of SVAE, of choosing a start, of CPC and of RAMP.
+        for steps in [3, 5, 8, 9] {
+            let stopped = run.run(&out, &mut StopAfter(steps)).unwrap();
+            assert!(matches!(stopped, Outcome::Interrupted(_)), "{steps}");
+        }
         let pieces = done(run.run(&out, &mut ()).unwrap());
-        assert_eq!(whole.r2.ramp, pieces.r2.ramp);
+        assert_eq!(whole.r2, pieces.r2);
         assert_eq!(whole.prediction, pieces.prediction);
         assert_eq!(whole.free_energy_history, pieces.free_energy_history);
     }

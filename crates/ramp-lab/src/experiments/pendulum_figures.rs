@@ -57,12 +57,7 @@ pub(super) fn phase_figure(drawn: &Drawn<'_>) -> Result<Figure, LabError> {
     Ok(Figure::new(PAGE_MM, 72.0)
         .column_shares([1.0, 0.14, 1.0, 0.14])
         .panel(drawn.panel(ranges, &speed)?)
-        .panel(key(
-            "ω",
-            (-FASTEST, FASTEST),
-            &[-3.0, 0.0, 3.0].map(|v| (v, format!("{v:.0}"))),
-            viridis,
-        )?)
+        .panel(speed_key()?)
         .panel(drawn.way(drawn.panel(ranges, &angle)?, ranges)?)
         .panel(key(
             "θ",
@@ -93,6 +88,30 @@ fn key(
         .y_range(range.0, range.1)
         .y_ticks(ticks)
         .image(image, (0.0, 1.0), range))
+}
+
+/// Where rivals put the frames of test films, coloured by angular velocity.
+pub(super) fn rivals_figure(
+    films: &Films,
+    rivals: &[(&str, &Vec<(f64, f64)>)],
+) -> Result<Figure, LabError> {
+    let mut figure = Figure::new(PAGE_MM, 72.0).column_shares([1.0, 1.0, 0.14]);
+    for (name, plane) in rivals {
+        let drawn = Drawn {
+            films,
+            plane,
+            shape: Shape::Gaussian,
+        };
+        let color = |frame: usize| speed_color(films.omega[frame]);
+        figure = figure.panel(drawn.panel(drawn.ranges(), &color)?.title(*name));
+    }
+    Ok(figure.panel(speed_key()?))
+}
+
+/// What the colours of angular velocities mean.
+fn speed_key() -> Result<Panel, LabError> {
+    let ticks = [-FASTEST, 0.0, FASTEST].map(|v| (v, format!("{v:.0}")));
+    key("ω", (-FASTEST, FASTEST), &ticks, viridis)
 }
 
 type Ranges = ((f64, f64), (f64, f64));

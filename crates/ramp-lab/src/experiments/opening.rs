@@ -1,8 +1,9 @@
-//! A start from principal components: what an observation's network says at first is where coarse pictures vary most.
+//! How the messages of films begin: on a circle.
 //!
-//! The start decides the topology. From random weights a latent plane often takes up one direction of a circle before the
-//! other and stays folded. The two largest principal components of pictures of a pendulum on a grid of few cells are its
-//! place, so a circle already; those of fine pictures are not, as frames that share no pixel are all equally far apart.
+//! The start decides the topology: a latent plane that is folded early stays folded. From random weights a plane often takes
+//! up one direction of a circle before the other. The two largest principal components of pictures of a pendulum on a grid
+//! of few cells are its place, so a circle already; those of fine pictures are not, as frames that share no pixel are all
+//! equally far apart.
 
 use crate::error::LabError;
 use faer::linalg::solvers::Solve;
@@ -10,33 +11,49 @@ use faer::{Mat, Side};
 use ramp::model::Model;
 use std::ops::Range;
 
-/// How messages begin: for every raw output, its weight on each standardised component, and a constant.
-pub(super) struct Opening<const K: usize> {
-    pub weights: Vec<[f32; K]>,
+/// Cells on a side of a coarse picture.
+const CELLS: usize = 4;
+/// The penalty of the regression from hidden units to what is to be told.
+const RIDGE: f64 = 1e-3;
+
+/// A first message: for every raw output, its weight on each of two coordinates, and a constant.
+#[derive(Clone, Debug)]
+pub(super) struct Opening {
+    pub weights: Vec<[f32; 2]>,
     pub constants: Vec<f32>,
 }
 
-/// Cells on a side of a coarse picture.
-const CELLS: usize = 4;
-/// The penalty of the regression from hidden units to components.
-const RIDGE: f64 = 1e-3;
-
-/// Sets the last layer of the observation network (a perceptron with one hidden layer of tanh, tied over all observations)
-/// so that it tells the standardised principal components of coarse versions of these square pictures.
-pub(super) fn start_from_components<const K: usize>(
+/// The observation network begins by telling the standardised principal components of coarse versions of these square
+/// pictures.
+pub(super) fn begin_on_a_circle(
     model: &mut Model,
     pictures: &[Vec<f32>],
-    opening: &Opening<K>,
+    opening: &Opening,
+) -> Result<(), LabError> {
+    begin(
+        model,
+        "observation",
+        pictures,
+        &components(pictures)?,
+        opening,
+    )
+}
+
+/// Sets the last layer of a perceptron with one hidden layer of tanh so that it tells the targets of these inputs.
+fn begin(
+    model: &mut Model,
+    network: &str,
+    inputs: &[Vec<f32>],
+    targets: &[[f64; 2]],
+    opening: &Opening,
 ) -> Result<(), LabError> {
     let of = |name: &str| -> Result<(Vec<usize>, Range<usize>), LabError> {
-        let name = format!("observation/{name}");
+        let name = format!("{network}/{name}");
         let mut named = model.named_parameters().into_iter();
         let found = named.find(|(n, _, _)| *n == name);
-        found.map(|(_, shape, span)| (shape, span)).ok_or_else(|| {
-            LabError::Invalid(format!(
-                "a start from principal components needs the array {name}"
-            ))
-        })
+        found
+            .map(|(_, shape, span)| (shape, span))
+            .ok_or_else(|| LabError::Invalid(format!("the start of films needs the array {name}")))
     };
     let ((first_shape, first), (_, first_bias)) = (of("0.weight")?, of("0.bias")?);
     let ((last_shape, last), (_, last_bias)) = (of("1.weight")?, of("1.bias")?);
@@ -54,7 +71,7 @@ pub(super) fn start_from_components<const K: usize>(
         true => (weights.len() / hidden, 1),
         false => (1, hidden),
     };
-    let units: Vec<Vec<f64>> = pictures
+    let units: Vec<Vec<f64>> = inputs
         .iter()
         .map(|x| {
             let mut sums: Vec<f64> = biases.iter().map(|&b| f64::from(b)).collect();
@@ -66,12 +83,11 @@ pub(super) fn start_from_components<const K: usize>(
             sums.iter().map(|s| s.tanh()).collect()
         })
         .collect();
-    let targets = components::<K>(pictures)?;
     let design = Mat::from_fn(units.len(), hidden + 1, |r, h| match h == hidden {
         true => 1.0,
         false => units[r][h],
     });
-    let targets = Mat::from_fn(units.len(), K, |r, k| targets[r][k]);
+    let targets = Mat::from_fn(units.len(), 2, |r, k| targets[r][k]);
     let count = units.len() as f64;
     let mut normal = design.transpose() * &design;
     for h in 0..hidden {
@@ -96,8 +112,8 @@ pub(super) fn start_from_components<const K: usize>(
     Ok(())
 }
 
-/// The standardised largest principal components of coarse pictures.
-fn components<const K: usize>(pictures: &[Vec<f32>]) -> Result<Vec<[f64; K]>, LabError> {
+/// The two largest principal components of coarse pictures, standardised.
+fn components(pictures: &[Vec<f32>]) -> Result<Vec<[f64; 2]>, LabError> {
     let coarse: Vec<Vec<f64>> = pictures.iter().map(|p| coarse(p)).collect();
     let (count, cells) = (coarse.len().max(1) as f64, CELLS * CELLS);
     let mean: Vec<f64> = (0..cells)
@@ -121,7 +137,7 @@ fn components<const K: usize>(pictures: &[Vec<f32>]) -> Result<Vec<[f64; K]>, La
     };
     Ok(coarse
         .iter()
-        .map(|c| std::array::from_fn(|k| component(c, k)))
+        .map(|c| [component(c, 0), component(c, 1)])
         .collect())
 }
 
@@ -179,7 +195,7 @@ mod tests {
                 weights: vec![[1.0, 0.0], [0.0, 1.0], [0.0; 2], [0.0; 2], [0.0; 2]],
                 constants: vec![0.0, 0.0, 1.0, 0.0, 1.0],
             };
-            start_from_components(&mut model, &frames, &opening).unwrap();
+            begin_on_a_circle(&mut model, &frames, &opening).unwrap();
             // What each frame says by itself: the first step has no past, and its future is hidden.
             let mut filter = ramp::infer::Filter::new(&model).unwrap();
             let mut turned: Vec<(f64, f64)> = frames
