@@ -54,7 +54,8 @@ impl LinearTreeRun {
             Recipe::Paper => (View::Natural, paper),
             // A long warm-up and a soft start keep the root alive until the levels below have something to tell it; a high
             // rate and its slow fall take it to the optimum. With two children, the data do not say how much of the root is in
-            // either: decay of weights that fades chooses the middle.
+            // either: decay of weights that fades chooses the middle. At so high a rate a rare large gradient can throw a latent
+            // into a lower optimum for good: clipping holds those back.
             Recipe::Ours => {
                 let (iterations, warmup, learning_rate) = match scale {
                     Scale::Paper => (2500, 1250, 4e-2),
@@ -70,6 +71,7 @@ impl LinearTreeRun {
                         decay: 0.3,
                         fading: true,
                     },
+                    clip: Some(2.0),
                     ..paper
                 };
                 (View::Moments, train)
