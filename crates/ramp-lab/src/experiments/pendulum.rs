@@ -1,6 +1,6 @@
 //! The pendulum: a chain of latents learned from films (paper, "Nonlinear Dynamical Systems").
 
-use super::fitting::{Fitting, Point};
+use super::fitting::{Fitting, Point, Unmeasured};
 use super::opening::{Opening, begin_on_a_circle};
 use super::pendulum_figures::{
     Drawn, films_figure, learning_figure, phase_figure, prediction_figure, rivals_figure,
@@ -78,6 +78,16 @@ impl Shape {
     }
 }
 
+/// A first course on a few frames of every film. The same networks serve any step of time, and over longer steps velocity
+/// tells more of what comes: it finds its place while the map is still smooth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prelude {
+    /// One frame in so many.
+    pub every: usize,
+    /// The training settings.
+    pub train: TrainSpec,
+}
+
 /// The settings of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PendulumRun {
@@ -97,6 +107,8 @@ pub struct PendulumRun {
     pub view: View,
     /// The training settings.
     pub train: TrainSpec,
+    /// What is learned before from fewer frames; none to begin with all.
+    pub prelude: Option<Prelude>,
     /// Frames at the end of test films to be predicted from those before.
     pub ahead: usize,
     /// The settings of the rivals; none to leave them out.
@@ -121,8 +133,8 @@ impl PendulumRun {
             seed,
             ..TrainSpec::default()
         };
-        let (view, train) = match recipe {
-            Recipe::Paper => (View::Natural, paper),
+        let (view, train, prelude) = match recipe {
+            Recipe::Paper => (View::Natural, paper, None),
             // The start decides the topology: a circle that is folded once stays folded. So observations begin on a circle, the
             // rate rises slowly, and it falls in the end to let velocities sharpen.
             Recipe::Ours => {
@@ -133,7 +145,16 @@ impl PendulumRun {
                     clip: Some(10.0),
                     ..paper
                 };
-                (View::Moments, train)
+                let prelude = Prelude {
+                    every: 4,
+                    train: TrainSpec {
+                        iterations: iterations / 3,
+                        warmup: iterations / 10,
+                        decay: Decay::Constant,
+                        ..train.clone()
+                    },
+                };
+                (View::Moments, train, Some(prelude))
             }
         };
         PendulumRun {
@@ -149,6 +170,7 @@ impl PendulumRun {
             hidden: 128,
             view,
             train,
+            prelude,
             ahead: 20,
             rivals: Some(RivalSettings::new(scale, recipe, seed)),
             seed,
@@ -157,12 +179,17 @@ impl PendulumRun {
     }
 
     /// The model before it has learned anything but, in our recipe, the principal components of these frames.
-    pub(super) fn model(&self, data: &Dataset, frames: &[Vec<f32>]) -> Result<Model, LabError> {
+    pub(super) fn model(
+        &self,
+        steps: usize,
+        data: &Dataset,
+        frames: &[Vec<f32>],
+    ) -> Result<Model, LabError> {
         let network = NetworkSpec::Mlp(MlpSpec {
             hidden: vec![self.hidden],
             ..MlpSpec::default()
         });
-        let tree = FactorTree::chain(self.films.steps).map_err(ramp::Error::from)?;
+        let tree = FactorTree::chain(steps).map_err(ramp::Error::from)?;
         let mut model = Model::builder(tree)
             .families(self.shape.family())?
             .tying(Tying::Role)
@@ -271,10 +298,12 @@ impl PendulumRun {
         let read_off =
             |read: &Read| explained((&read.train, &truth), (&read.test, &test_truth), REGRESSED);
         let rival_seconds = start.elapsed().as_secs_f64();
-        let frames = some_frames(&train);
+        let mut model = match self.begin(&train, &folder, watch)? {
+            Piece::Done(model) => model,
+            Piece::Interrupted(at) => return Ok(Outcome::Interrupted(at)),
+        };
         // The films themselves move on: there is room for one copy.
         let data = train.into_dataset()?;
-        let mut model = self.model(&data, &frames)?;
         let fitting = Fitting {
             what: "RAMP",
             train: &self.train,
@@ -336,6 +365,43 @@ impl PendulumRun {
             results: Box::new(results),
             files,
         })
+    }
+}
+
+impl PendulumRun {
+    /// The model that goes on with all frames, after its prelude if there is one.
+    fn begin(
+        &self,
+        films: &Films,
+        folder: &Path,
+        watch: &mut dyn Watch,
+    ) -> Result<Piece<Model>, LabError> {
+        let frames = some_frames(films);
+        let Some(prelude) = &self.prelude else {
+            let data = films.first(1).into_dataset()?;
+            return Ok(Piece::Done(self.model(
+                films.sizes.steps,
+                &data,
+                &frames,
+            )?));
+        };
+        let thin = films.thinned(prelude.every);
+        let steps = thin.sizes.steps;
+        let data = thin.into_dataset()?;
+        let mut model = self.model(steps, &data, &frames)?;
+        let fitting = Fitting {
+            what: "RAMP, fewer frames",
+            train: &prelude.train,
+            threads: self.threads,
+            folder: &folder.join("prelude"),
+        };
+        let measure = |_: &Model, iteration: usize| Ok(Unmeasured(iteration));
+        Ok(
+            match fitting.run(&mut model, &data, self, &measure, watch)? {
+                Piece::Done(_) => Piece::Done(model.unrolled(films.sizes.steps)?),
+                Piece::Interrupted(at) => Piece::Interrupted(at),
+            },
+        )
     }
 }
 
@@ -413,6 +479,11 @@ mod tests {
             batch: Some(20),
             ..run.train
         };
+        let prelude = run.prelude.as_mut().unwrap();
+        prelude.train = TrainSpec {
+            iterations: 4,
+            ..run.train.clone()
+        };
         run
     }
 
@@ -443,8 +514,8 @@ mod tests {
         let run = small(Shape::Gaussian);
         let whole = done(run.run(&folder.path().join("whole"), &mut ()).unwrap());
         let out = folder.path().join("pieces");
-        // In the middle of SVAE, of choosing a start, of CPC and of RAMP.
-        for steps in [3, 5, 8, 9] {
+        // In the middle of SVAE, of choosing a start, of CPC, of the prelude and of RAMP.
+        for steps in [3, 5, 8, 5, 9] {
             let stopped = run.run(&out, &mut StopAfter(steps)).unwrap();
             assert!(matches!(stopped, Outcome::Interrupted(_)), "{steps}");
         }

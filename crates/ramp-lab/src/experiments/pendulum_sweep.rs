@@ -142,7 +142,7 @@ impl PendulumSweepRun {
         };
         let work = |index: usize, board: &Board<'_>| {
             let (cell, start) = (&cells[index], Instant::now());
-            let mut model = cell.model(&data, &frames)?;
+            let mut model = cell.model(cell.films.steps, &data, &frames)?;
             let Some(fit) = many.train(index, &mut model, &data, &cell.train, board)? else {
                 return Ok(None);
             };
