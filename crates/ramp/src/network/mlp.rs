@@ -70,10 +70,10 @@ impl Mlp {
             .windows(2)
             .map(|pair| pair[0] as u128 * pair[1] as u128);
         let weights = weights.fold(0_u128, u128::saturating_add);
-        // Far beyond any memory, and small enough that no sum of lengths overflows.
-        if weights > 1 << 40 {
+        // A gigabyte, which training needs several times over: more is a slip of the pen.
+        if weights > 1 << 28 {
             return Err(Error::Invalid(format!(
-                "a network with the widths {widths:?} has {weights} weights, too many for memory"
+                "a network with the widths {widths:?} has {weights} weights; the most are 268 million"
             )));
         }
         let layers = widths.windows(2).enumerate().map(|(index, pair)| Layer {

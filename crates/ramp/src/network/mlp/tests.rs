@@ -247,6 +247,8 @@ fn impossible_widths_are_explained() {
     assert!(message.contains("hidden layer 2"), "{message}");
     assert!(Mlp::new(0, &[], 1).is_err() && Mlp::new(1, &[], 0).is_err());
     assert!(Mlp::new(usize::MAX, &[usize::MAX], usize::MAX).is_err());
+    let message = Mlp::new(1, &[1_000_000_000], 2).unwrap_err().to_string();
+    assert!(message.contains("3000000000 weights"), "{message}");
 }
 
 #[test]
