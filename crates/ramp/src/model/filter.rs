@@ -28,14 +28,22 @@ use crate::{Error, Result};
 pub struct Filter {
     /// The same model on a chain of two steps: the first one is the present.
     model: Model,
-    /// The messages from a step's observations.
-    observed: Vec<u32>,
-    /// The message to the next step.
-    forward: u32,
+    /// The networks of a step's observations, in the order of the tree's.
+    observed: Vec<Recognition>,
+    /// The network of the message to the next step.
+    forward: usize,
     /// What the past says, plane by plane; zeros while nothing has been seen.
     carried: Vec<f32>,
     /// Whether anything has been seen.
     begun: bool,
+}
+
+/// A network that sees an observation.
+struct Recognition {
+    network: usize,
+    features: usize,
+    /// Whether it takes its input row by row.
+    wide: bool,
 }
 
 /// A belief about one latent of one sample.
@@ -61,30 +69,39 @@ impl Filter {
     /// A filter that has seen nothing. The model is a chain with networks tied over time.
     pub fn new(model: &Model) -> Result<Self> {
         let model = model.unrolled(2)?;
-        let into = |latent: usize| {
-            let messages = model
-                .plan
-                .target
-                .iter()
-                .zip(&model.plan.sources)
-                .enumerate();
-            let into = messages.filter(move |(_, (target, _))| **target == latent);
-            into.map(|(m, (_, sources))| (m as u32, &sources[..]))
-        };
-        let mut observed: Vec<(usize, u32)> = into(0)
-            .filter_map(|(m, sources)| match sources {
-                [Source::Observation { index, .. }] => Some((*index, m)),
-                _ => None,
-            })
-            .collect();
-        observed.sort_unstable();
-        let mut past = into(1).filter(|(_, s)| matches!(s, [Source::Belief { .. }]));
-        let Some((forward, _)) = past.next() else {
+        let mut observed: Vec<(usize, Recognition)> = vec![];
+        let mut forward = None;
+        for stage in &model.plan.stages {
+            for &message in &stage.messages {
+                let to = model.plan.target[message as usize];
+                match (to, &model.plan.sources[message as usize][..]) {
+                    (
+                        0,
+                        &[
+                            Source::Observation {
+                                index, features, ..
+                            },
+                        ],
+                    ) => {
+                        let recognition = Recognition {
+                            network: stage.network,
+                            features,
+                            wide: stage.wide,
+                        };
+                        observed.push((index, recognition));
+                    }
+                    (1, [Source::Belief { .. }]) => forward = Some(stage.network),
+                    _ => {}
+                }
+            }
+        }
+        let Some(forward) = forward else {
             return Err(Error::Invalid(
                 "filtering needs a chain: latents joined one after the other".into(),
             ));
         };
-        let observed = observed.into_iter().map(|(_, m)| m).collect();
+        observed.sort_by_key(|(index, _)| *index);
+        let observed = observed.into_iter().map(|(_, r)| r).collect();
         let carried = vec![0.0; model.nodes[0].belief.dim() * ROW_UNIT];
         Ok(Filter {
             model,
@@ -113,9 +130,9 @@ impl Filter {
         let node = &self.model.nodes[0];
         let mut sum = self.carried.clone();
         let mut begun = self.begun;
-        for (&message, observation) in self.observed.iter().zip(observations) {
+        for (recognition, observation) in self.observed.iter().zip(observations) {
             let Some(values) = observation else { continue };
-            for (sum, &new) in sum.iter_mut().zip(&self.observe(message, values)?) {
+            for (sum, &new) in sum.iter_mut().zip(&self.observe(recognition, values)?) {
                 *sum += new;
             }
             begun = true;
@@ -132,7 +149,7 @@ impl Filter {
             });
         }
         if begun {
-            let slot = self.slot(self.forward).0;
+            let slot = &self.model.networks[self.forward];
             let view = self.model.view;
             let seen = node.belief.view_dim(view);
             let mut input = vec![0.0; seen * ROW_UNIT];
@@ -154,23 +171,15 @@ impl Filter {
         })
     }
 
-    /// A message's network, and whether it takes its input row by row.
-    fn slot(&self, message: u32) -> (&NetworkSlot, bool) {
-        let mut stages = self.model.plan.stages.iter();
-        let stage = stages
-            .find(|s| s.messages.contains(&message))
-            .expect("every message has a stage");
-        (&self.model.networks[stage.network], stage.wide)
-    }
-
     /// The message from one observation.
-    fn observe(&self, message: u32, values: &[f32]) -> Result<Vec<f32>> {
-        let (slot, wide) = self.slot(message);
+    fn observe(&self, recognition: &Recognition, values: &[f32]) -> Result<Vec<f32>> {
+        let Recognition {
+            network,
+            features: expected,
+            wide,
+        } = *recognition;
+        let slot = &self.model.networks[network];
         let inputs = slot.network.inputs();
-        let expected = match self.model.plan.sources[message as usize][..] {
-            [Source::Observation { features, .. }] => features,
-            _ => inputs,
-        };
         if values.len() != expected || !values.iter().all(|x| x.is_finite()) {
             return Err(Error::Invalid(format!(
                 "an observation has {} numbers where the model has {expected}, or not all are finite; a missing one is None",

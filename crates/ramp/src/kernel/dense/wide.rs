@@ -114,11 +114,10 @@ fn forward_on(
             sums.fill(0.0);
             dispatch_on(
                 isa,
-                Sums {
-                    weights,
-                    outputs,
+                Sparse {
                     input,
-                    sums,
+                    outputs,
+                    deed: Sums { weights, sums },
                 },
             );
             transpose(sums, rows, outputs, output);
@@ -164,11 +163,13 @@ fn backward_weights_on(
             transpose(grad, outputs, rows, by_row);
             dispatch_on(
                 isa,
-                Gradient {
+                Sparse {
                     input,
                     outputs,
-                    grad: by_row,
-                    grad_weights,
+                    deed: Gradient {
+                        grad: by_row,
+                        grad_weights,
+                    },
                 },
             );
         }
@@ -253,157 +254,161 @@ impl Filled {
     }
 }
 
-/// `sums[r][o] += Σ weights[i][o] · input[i][r]`.
-struct Sums<'a> {
-    weights: &'a [f32],
-    outputs: usize,
-    input: Block<'a>,
-    sums: &'a mut [f32],
+/// A piece of a row that is mostly zero: the first of its inputs and how many, and the row.
+#[derive(Clone, Copy)]
+struct Piece {
+    first: usize,
+    len: usize,
+    row: usize,
 }
 
-impl Kernel<f32> for Sums<'_> {
+/// What is done with the filled numbers of a piece, for some of the outputs.
+trait Deed {
+    /// For `N` registers of outputs from `at` on.
+    fn registers<R: Real<Element = f32>, const N: usize>(
+        &mut self,
+        filled: &Filled,
+        piece: Piece,
+        outputs: usize,
+        at: usize,
+    );
+
+    /// For the outputs from `at` on, which do not fill a register.
+    fn rest(&mut self, filled: &Filled, piece: Piece, outputs: usize, at: usize);
+}
+
+/// Goes through the pieces of all rows, a segment of inputs after the other.
+struct Sparse<'a, D> {
+    input: Block<'a>,
+    outputs: usize,
+    deed: D,
+}
+
+impl<D: Deed> Kernel<f32> for Sparse<'_, D> {
     type Output = ();
 
     #[inline(always)]
     fn run<R: Real<Element = f32>>(self) {
-        let Sums {
-            weights,
-            outputs,
+        let Sparse {
             input,
-            sums,
+            outputs,
+            mut deed,
         } = self;
         let mut filled = Filled::new();
         for first in (0..input.features).step_by(SEGMENT) {
-            let last = input.features.min(first + SEGMENT);
-            let weights = &weights[first * outputs..last * outputs];
-            for (r, sums) in sums.chunks_exact_mut(outputs).enumerate() {
-                filled.read(&input.data[r * input.row_stride..][first..last]);
+            let len = SEGMENT.min(input.features - first);
+            for row in 0..input.rows {
+                filled.read(&input.data[row * input.row_stride + first..][..len]);
                 if filled.count == 0 {
                     continue;
                 }
+                let piece = Piece { first, len, row };
                 let mut at = 0;
                 while at + 8 * R::LANES <= outputs {
-                    add_rows::<R, 8>(&filled, weights, outputs, at, sums);
+                    deed.registers::<R, 8>(&filled, piece, outputs, at);
                     at += 8 * R::LANES;
                 }
                 while at + 2 * R::LANES <= outputs {
-                    add_rows::<R, 2>(&filled, weights, outputs, at, sums);
+                    deed.registers::<R, 2>(&filled, piece, outputs, at);
                     at += 2 * R::LANES;
                 }
                 while at + R::LANES <= outputs {
-                    add_rows::<R, 1>(&filled, weights, outputs, at, sums);
+                    deed.registers::<R, 1>(&filled, piece, outputs, at);
                     at += R::LANES;
                 }
-                for (i, x) in filled.iter() {
-                    let weights = &weights[i * outputs..][..outputs];
-                    for o in at..outputs {
-                        sums[o] += x * weights[o];
-                    }
-                }
+                deed.rest(&filled, piece, outputs, at);
             }
         }
     }
 }
 
-/// Adds `N` registers of every filled number's weights to a row of sums.
-#[inline(always)]
-fn add_rows<R: Real<Element = f32>, const N: usize>(
-    filled: &Filled,
-    weights: &[f32],
-    outputs: usize,
-    at: usize,
-    sums: &mut [f32],
-) {
-    let mut held = [R::zero(); N];
-    for (n, held) in held.iter_mut().enumerate() {
-        *held = R::load(&sums[at + n * R::LANES..]);
-    }
-    for (i, x) in filled.iter() {
-        let x = R::broadcast(x);
+/// `sums[r][o] += Σ weights[i][o] · input[i][r]`.
+struct Sums<'a> {
+    weights: &'a [f32],
+    sums: &'a mut [f32],
+}
+
+impl Deed for Sums<'_> {
+    #[inline(always)]
+    fn registers<R: Real<Element = f32>, const N: usize>(
+        &mut self,
+        filled: &Filled,
+        piece: Piece,
+        outputs: usize,
+        at: usize,
+    ) {
+        let weights = &self.weights[piece.first * outputs..][..piece.len * outputs];
+        let sums = &mut self.sums[piece.row * outputs..][..outputs];
+        let mut held = [R::zero(); N];
         for (n, held) in held.iter_mut().enumerate() {
-            // SAFETY: places are below the number of rows of weights, and `at + N·LANES` does not pass `outputs`.
-            let weights = unsafe { tile::load::<R>(weights, i * outputs + at + n * R::LANES) };
-            *held = x.mul_add(weights, *held);
+            *held = R::load(&sums[at + n * R::LANES..]);
+        }
+        for (i, x) in filled.iter() {
+            let x = R::broadcast(x);
+            for (n, held) in held.iter_mut().enumerate() {
+                // SAFETY: places are below the piece's length, and `at + N·LANES` does not pass `outputs`.
+                let weights = unsafe { tile::load::<R>(weights, i * outputs + at + n * R::LANES) };
+                *held = x.mul_add(weights, *held);
+            }
+        }
+        for (n, held) in held.iter().enumerate() {
+            held.store(&mut sums[at + n * R::LANES..]);
         }
     }
-    for (n, held) in held.iter().enumerate() {
-        held.store(&mut sums[at + n * R::LANES..]);
+
+    #[inline(always)]
+    fn rest(&mut self, filled: &Filled, piece: Piece, outputs: usize, at: usize) {
+        let sums = &mut self.sums[piece.row * outputs..][..outputs];
+        for (i, x) in filled.iter() {
+            let weights = &self.weights[(piece.first + i) * outputs..][..outputs];
+            for o in at..outputs {
+                sums[o] += x * weights[o];
+            }
+        }
     }
 }
 
 /// `grad_weights[i][o] += Σ grad[r][o] · input[i][r]`.
 struct Gradient<'a> {
-    input: Block<'a>,
-    outputs: usize,
     grad: &'a [f32],
     grad_weights: &'a mut [f32],
 }
 
-impl Kernel<f32> for Gradient<'_> {
-    type Output = ();
-
+impl Deed for Gradient<'_> {
     #[inline(always)]
-    fn run<R: Real<Element = f32>>(self) {
-        let Gradient {
-            input,
-            outputs,
-            grad,
-            grad_weights,
-        } = self;
-        let mut filled = Filled::new();
-        for first in (0..input.features).step_by(SEGMENT) {
-            let last = input.features.min(first + SEGMENT);
-            let grad_weights = &mut grad_weights[first * outputs..last * outputs];
-            for (r, grad) in grad.chunks_exact(outputs).enumerate() {
-                filled.read(&input.data[r * input.row_stride..][first..last]);
-                if filled.count == 0 {
-                    continue;
-                }
-                let mut at = 0;
-                while at + 8 * R::LANES <= outputs {
-                    add_to_rows::<R, 8>(&filled, grad, at, grad_weights);
-                    at += 8 * R::LANES;
-                }
-                while at + 2 * R::LANES <= outputs {
-                    add_to_rows::<R, 2>(&filled, grad, at, grad_weights);
-                    at += 2 * R::LANES;
-                }
-                while at + R::LANES <= outputs {
-                    add_to_rows::<R, 1>(&filled, grad, at, grad_weights);
-                    at += R::LANES;
-                }
-                for (i, x) in filled.iter() {
-                    let weights = &mut grad_weights[i * outputs..][..outputs];
-                    for o in at..outputs {
-                        weights[o] += x * grad[o];
-                    }
+    fn registers<R: Real<Element = f32>, const N: usize>(
+        &mut self,
+        filled: &Filled,
+        piece: Piece,
+        outputs: usize,
+        at: usize,
+    ) {
+        let grad = &self.grad[piece.row * outputs..][..outputs];
+        let weights = &mut self.grad_weights[piece.first * outputs..][..piece.len * outputs];
+        let mut held = [R::zero(); N];
+        for (n, held) in held.iter_mut().enumerate() {
+            *held = R::load(&grad[at + n * R::LANES..]);
+        }
+        for (i, x) in filled.iter() {
+            let x = R::broadcast(x);
+            for (n, &held) in held.iter().enumerate() {
+                let place = i * outputs + at + n * R::LANES;
+                // SAFETY: places are below the piece's length, and `at + N·LANES` does not pass `outputs`.
+                unsafe {
+                    let sum = x.mul_add(held, tile::load::<R>(weights, place));
+                    tile::store(sum, weights, place);
                 }
             }
         }
     }
-}
 
-/// Adds multiples of `N` registers of a row of gradients to the weights of every filled number.
-#[inline(always)]
-fn add_to_rows<R: Real<Element = f32>, const N: usize>(
-    filled: &Filled,
-    grad: &[f32],
-    at: usize,
-    weights: &mut [f32],
-) {
-    let outputs = grad.len();
-    let mut held = [R::zero(); N];
-    for (n, held) in held.iter_mut().enumerate() {
-        *held = R::load(&grad[at + n * R::LANES..]);
-    }
-    for (i, x) in filled.iter() {
-        let x = R::broadcast(x);
-        for (n, &held) in held.iter().enumerate() {
-            let place = i * outputs + at + n * R::LANES;
-            // SAFETY: places are below the number of rows of weights, and `at + N·LANES` does not pass `outputs`.
-            unsafe {
-                let sum = x.mul_add(held, tile::load::<R>(weights, place));
-                tile::store(sum, weights, place);
+    #[inline(always)]
+    fn rest(&mut self, filled: &Filled, piece: Piece, outputs: usize, at: usize) {
+        let grad = &self.grad[piece.row * outputs..][..outputs];
+        for (i, x) in filled.iter() {
+            let weights = &mut self.grad_weights[(piece.first + i) * outputs..][..outputs];
+            for o in at..outputs {
+                weights[o] += x * grad[o];
             }
         }
     }
