@@ -1,11 +1,12 @@
 //! Black-box variational inference within an experiment: learning on training samples, then inference on fresh ones.
 
 use super::fitting::{CURVE_POINTS, Point};
-use super::run::{Interrupted, Piece, Scale, Step, Watch, keep, kept};
+use super::run::{Piece, Scale, Watch, keep, kept};
+use super::session::{Learns, Session};
 use crate::baselines::{Bbvi, BbviSpec, Estimator, GenerativeTree};
 use crate::error::LabError;
 use crate::tree_data::TreeSample;
-use ramp::train::{Control, Decay};
+use ramp::train::Decay;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Instant;
@@ -147,6 +148,8 @@ impl BbviSettings {
             }
             Ok(())
         };
+        // Before the first step all posteriors are the prior, which correlates with nothing.
+        learning.resume(learned.file)?;
         if let Some(stopped) = learned.run(&mut learning, &pool, note, watch)? {
             return Ok(Piece::Interrupted(stopped));
         }
@@ -161,6 +164,7 @@ impl BbviSettings {
             iterations: self.inference.iterations,
             file: &folder.join("bbvi-inference.safetensors"),
         };
+        inference.resume(inferred.file)?;
         if let Some(stopped) = inferred.run(&mut inference, &pool, |_, _| Ok(()), watch)? {
             return Ok(Piece::Interrupted(stopped));
         }
@@ -174,53 +178,23 @@ impl BbviSettings {
     }
 }
 
-/// Steps with a checkpoint.
-struct Session<'a> {
-    what: &'a str,
-    iterations: usize,
-    file: &'a Path,
-}
+impl Learns for Bbvi {
+    fn iteration(&self) -> usize {
+        self.iteration()
+    }
 
-impl Session<'_> {
-    /// Takes the steps that are left; `note` hears of each and whether a checkpoint follows. Before the first all posteriors are
-    /// the prior, which correlates with nothing.
-    fn run(
-        &self,
-        bbvi: &mut Bbvi,
-        pool: &rayon::ThreadPool,
-        mut note: impl FnMut(&Bbvi, bool) -> Result<(), LabError>,
-        watch: &mut dyn Watch,
-    ) -> Result<Option<Interrupted>, LabError> {
-        bbvi.resume(self.file)?;
-        watch.start(self.what, bbvi.iteration(), self.iterations);
-        let every = (self.iterations / 20).max(10);
-        while bbvi.iteration() < self.iterations {
-            let free_energy = pool.install(|| bbvi.step());
-            let at = bbvi.iteration();
-            if !free_energy.is_finite() {
-                return Err(LabError::Invalid(format!(
-                    "BBVI lost its way: the free energy of step {at} is not a number; use a smaller step size"
-                )));
-            }
-            let control = watch.step(Step {
-                iteration: at,
-                free_energy,
-                held_out: None,
-            });
-            let stop = control == Control::Stop && at < self.iterations;
-            let save = stop || at.is_multiple_of(every) || at == self.iterations;
-            note(bbvi, save)?;
-            if save {
-                bbvi.save(self.file)?;
-            }
-            if stop {
-                return Ok(Some(Interrupted {
-                    what: self.what.into(),
-                    iteration: at,
-                    iterations: self.iterations,
-                }));
-            }
+    fn step(&mut self) -> Result<f64, LabError> {
+        let free_energy = self.step();
+        if free_energy.is_finite() {
+            return Ok(free_energy);
         }
-        Ok(None)
+        Err(LabError::Invalid(format!(
+            "BBVI lost its way: the free energy of step {} is not a number; use a smaller step size",
+            self.iteration()
+        )))
+    }
+
+    fn save(&self, file: &Path) -> Result<(), LabError> {
+        self.save(file)
     }
 }

@@ -19,6 +19,7 @@ mod pendulum_reading;
 pub mod pendulum_sweep;
 mod rival_course;
 mod run;
+mod session;
 
 pub use bbvi_course::BbviSettings;
 pub use rival_course::RivalSettings;

@@ -2,6 +2,7 @@
 
 use super::pendulum_reading::Embedding;
 use super::run::{Interrupted, Piece, Recipe, Scale, Step, Watch};
+use super::session::{Learns, Session};
 use crate::baselines::{
     Cpc, CpcSpec, Learner, LearningSpec, Score, SequenceModel, Sequences, Svae, SvaeSpec,
 };
@@ -103,44 +104,42 @@ impl RivalTask<'_> {
         let file = self.folder.join(format!("{name}.safetensors"));
         let mut learner = Learner::<M>::new(spec, self.train)?;
         let learning = learner.model().learning().clone();
-        let stopped = |iteration: usize| {
-            Piece::Interrupted(Interrupted {
-                what: M::NAME.into(),
-                iteration,
-                iterations: learning.iterations,
-            })
-        };
         learner.resume(&file)?;
         if learner.iteration() == 0 && learning.starts > 1 {
             let tried = learning.trial * learning.starts;
             watch.start(&format!("{}, choosing a start", M::NAME), 0, tried);
             let mut taken = 0;
             let chosen = pool.install(|| {
-                learner.choose_start(self.train, &mut |_, objective| {
+                learner.choose_start(self.train, &mut |_, free_energy| {
                     taken += 1;
-                    watch.step(step(taken, objective))
+                    watch.step(Step {
+                        iteration: taken,
+                        free_energy,
+                        held_out: None,
+                    })
                 })
             })?;
             if chosen == Control::Stop {
-                return Ok(stopped(0));
+                return Ok(Piece::Interrupted(Interrupted {
+                    what: M::NAME.into(),
+                    iteration: 0,
+                    iterations: learning.iterations,
+                }));
             }
         }
-        watch.start(M::NAME, learner.iteration(), learning.iterations);
-        let every = (learning.iterations / 20).max(10);
-        let end = pool.install(|| {
-            learner.train(self.train, &mut |learner, objective| {
-                let at = learner.iteration();
-                let control = watch.step(step(at, objective));
-                if control == Control::Stop || at.is_multiple_of(every) || at == learning.iterations
-                {
-                    learner.save(&file)?;
-                }
-                Ok(control)
-            })
-        })?;
-        if end == Control::Stop && learner.iteration() < learning.iterations {
-            return Ok(stopped(learner.iteration()));
+        let session = Session {
+            what: M::NAME,
+            iterations: learning.iterations,
+            file: &file,
+        };
+        let mut pupil = Pupil {
+            learner,
+            films: self.train,
+        };
+        if let Some(stopped) = session.run(&mut pupil, &pool, |_, _| Ok(()), watch)? {
+            return Ok(Piece::Interrupted(stopped));
         }
+        let learner = pupil.learner;
         let points = |films: &Films| -> Result<Embedding, LabError> {
             let points = pool.install(|| learner.embed(films as &dyn Sequences))?;
             Ok(Embedding {
@@ -156,10 +155,22 @@ impl RivalTask<'_> {
     }
 }
 
-fn step(iteration: usize, free_energy: f64) -> Step {
-    Step {
-        iteration,
-        free_energy,
-        held_out: None,
+/// A rival and what it learns from.
+struct Pupil<'a, M> {
+    learner: Learner<M>,
+    films: &'a Films,
+}
+
+impl<M: SequenceModel + Send> Learns for Pupil<'_, M> {
+    fn iteration(&self) -> usize {
+        self.learner.iteration()
+    }
+
+    fn step(&mut self) -> Result<f64, LabError> {
+        self.learner.step(self.films)
+    }
+
+    fn save(&self, file: &Path) -> Result<(), LabError> {
+        self.learner.save(file)
     }
 }
