@@ -105,27 +105,6 @@ impl Films {
         Ok(data)
     }
 
-    /// The same films with only one frame in so many.
-    pub fn thinned(&self, every: usize) -> Films {
-        let steps = (0..self.sizes.steps).step_by(every.max(1));
-        let some = |all: &[f64]| -> Vec<f64> {
-            let films = all.chunks_exact(self.sizes.steps);
-            films
-                .flat_map(|film| film.iter().step_by(every.max(1)))
-                .copied()
-                .collect()
-        };
-        Films {
-            sizes: Pendulum {
-                steps: steps.len(),
-                ..self.sizes
-            },
-            theta: some(&self.theta),
-            omega: some(&self.omega),
-            frames: steps.map(|t| self.frames[t].clone()).collect(),
-        }
-    }
-
     /// The first so many films.
     pub fn first(&self, count: usize) -> Films {
         let count = count.min(self.sizes.sequences);
@@ -288,9 +267,6 @@ mod tests {
         let first = films.first(2);
         assert_eq!(first.frame(1, 3), films.frame(1, 3));
         assert_eq!(first.theta[..], films.theta[..8]);
-        let thin = films.thinned(2);
-        assert_eq!((thin.sizes.steps, thin.theta[3]), (2, films.theta[6]));
-        assert_eq!(thin.frame(1, 1), films.frame(1, 2));
         let data = first.into_beginnings(3).unwrap();
         let there = |name| data.observation(name).unwrap().is_present(0);
         assert!(there("x3") && !there("x4"));

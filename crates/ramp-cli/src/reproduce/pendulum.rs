@@ -4,7 +4,7 @@ use super::words::{Choice, Tuning};
 use super::{cost, tell};
 use crate::{Ending, Failure};
 use clap::{Args, ValueEnum};
-use ramp_lab::experiments::pendulum::{PendulumResults, PendulumRun, Shape};
+use ramp_lab::experiments::pendulum::{Beginning, PendulumResults, PendulumRun, Shape};
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -15,6 +15,16 @@ enum FamilyName {
     Beta,
     /// A cylinder: von Mises times Gaussian, the true shape of the phase space
     Circle,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum BeginningName {
+    /// Random weights; the paper's
+    Random,
+    /// Frames tell a place on a circle, the principal components of their coarse versions
+    Circle,
+    /// Messages track what goes around such a circle; gaussian latents only
+    Tracker,
 }
 
 #[derive(Args)]
@@ -33,6 +43,9 @@ pub struct Pendulum {
     /// What every latent is
     #[arg(long, value_enum, default_value = "gaussian")]
     family: FamilyName,
+    /// What the networks say before they learn; by default what suits recipe and latents
+    #[arg(long, value_enum)]
+    beginning: Option<BeginningName>,
     /// Hidden units of every network, in place of the recipe's
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     hidden: Option<u16>,
@@ -55,6 +68,11 @@ impl Pendulum {
             FamilyName::Beta => Shape::Beta,
             FamilyName::Circle => Shape::Circle,
         };
+        run.beginning = self.beginning.map(|b| match b {
+            BeginningName::Random => Beginning::Random,
+            BeginningName::Circle => Beginning::Circle,
+            BeginningName::Tracker => Beginning::Tracker,
+        });
         self.tuning
             .apply(&mut run.films.sequences, &mut run.view, &mut run.train);
         if self.without_rivals {

@@ -125,8 +125,9 @@ impl Tuning {
         train.batch = given(self.batch).or(train.batch);
         train.mixture = given(self.mixture).or(train.mixture);
         if let Some(iterations) = given(self.iterations) {
-            // The warm-up keeps its share of a shorter or longer run.
+            // Warm-ups keep their share of a shorter or longer run.
             train.warmup = train.warmup * iterations / train.iterations;
+            train.hide_warmup = train.hide_warmup * iterations / train.iterations;
             train.iterations = iterations;
         }
         train.learning_rate = self.learning_rate.unwrap_or(train.learning_rate);

@@ -6,7 +6,7 @@ use crate::metrics::median;
 use ramp::data::Dataset;
 use ramp::model::Model;
 use ramp::train::{Control, Event, Record, Stop, TrainSpec, Trainer};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
 use std::path::Path;
 use std::time::Instant;
 
@@ -17,16 +17,6 @@ pub(super) const CURVE_POINTS: usize = 50;
 pub(super) trait Point: Serialize + DeserializeOwned {
     /// Steps taken before it was measured.
     fn iteration(&self) -> usize;
-}
-
-/// A point at which nothing is measured.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Unmeasured(pub usize);
-
-impl Point for Unmeasured {
-    fn iteration(&self) -> usize {
-        self.0
-    }
 }
 
 /// How to train, and where the state is kept.

@@ -20,6 +20,7 @@ pub mod pendulum_sweep;
 mod rival_course;
 mod run;
 mod session;
+mod tracker;
 
 pub use bbvi_course::BbviSettings;
 pub use rival_course::RivalSettings;

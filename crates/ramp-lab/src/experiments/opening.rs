@@ -6,46 +6,93 @@
 //! equally far apart.
 
 use crate::error::LabError;
+use crate::pendulum::Films;
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use ramp::model::Model;
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// Cells on a side of a coarse picture.
 const CELLS: usize = 4;
 /// The penalty of the regression from hidden units to what is to be told.
 const RIDGE: f64 = 1e-3;
+/// Films that a start looks at, and frames that an observation network begins with, at most.
+const FILMS: usize = 200;
+const FRAMES: usize = 2000;
 
 /// A first message: for every raw output, its weight on each of two coordinates, and a constant.
 #[derive(Clone, Debug)]
 pub(super) struct Opening {
-    pub weights: Vec<[f32; 2]>,
-    pub constants: Vec<f32>,
+    pub weights: Vec<[f64; 2]>,
+    pub constants: Vec<f64>,
 }
 
-/// The observation network begins by telling the standardised principal components of coarse versions of these square
-/// pictures.
+/// The observation network begins by telling the principal components of these films' coarse frames.
 pub(super) fn begin_on_a_circle(
     model: &mut Model,
-    pictures: &[Vec<f32>],
+    films: &Films,
     opening: &Opening,
 ) -> Result<(), LabError> {
-    begin(
-        model,
-        "observation",
-        pictures,
-        &components(pictures)?,
-        opening,
-    )
+    let shown = Shown::of(films)?;
+    let outputs = opening.weights.iter().zip(&opening.constants);
+    shown.begin(model, |[x, y]| {
+        let told = outputs.clone().map(|(w, c)| c + w[0] * x + w[1] * y);
+        told.collect()
+    })
 }
 
-/// Sets the last layer of a perceptron with one hidden layer of tanh so that it tells the targets of these inputs.
-fn begin(
+/// The frames that a start looks at.
+pub(super) struct Shown {
+    films: Films,
+    /// The place in every frame of every film.
+    pub places: Vec<Vec<[f64; 2]>>,
+}
+
+impl Shown {
+    /// Some of these films.
+    pub fn of(films: &Films) -> Result<Self, LabError> {
+        let films = films.first(FILMS);
+        let steps = films.sizes.steps;
+        let film = |film: usize| (0..steps).map(move |step| (film, step));
+        let frames = (0..films.sizes.sequences).flat_map(film);
+        let components = Components::of(frames.map(|(film, step)| films.frame(film, step)))?;
+        let place = |(film, step)| components.tell(films.frame(film, step));
+        let places = (0..films.sizes.sequences)
+            .map(|f| film(f).map(place).collect())
+            .collect();
+        Ok(Shown { films, places })
+    }
+
+    /// The observation network begins by telling this of the place in a frame.
+    pub fn begin(
+        &self,
+        model: &mut Model,
+        tell: impl Fn([f64; 2]) -> Vec<f64>,
+    ) -> Result<(), LabError> {
+        let steps = self.films.sizes.steps;
+        let frames = self.films.sizes.sequences * steps;
+        let (pictures, told): (Vec<_>, Vec<_>) = (0..frames)
+            .step_by(frames.div_ceil(FRAMES).max(1))
+            .map(|at| {
+                let (film, step) = (at / steps, at % steps);
+                let picture = self.films.frame(film, step).iter();
+                let picture = picture.map(|&v| f32::from(v) / 255.0).collect();
+                (picture, tell(self.places[film][step]))
+            })
+            .unzip();
+        begin(model, "observation", &pictures, &told, RIDGE)
+    }
+}
+
+/// Sets the last layer of a perceptron with one hidden layer of tanh so that its raw outputs for these inputs come as near
+/// as they can to the targets.
+pub(super) fn begin(
     model: &mut Model,
     network: &str,
     inputs: &[Vec<f32>],
-    targets: &[[f64; 2]],
-    opening: &Opening,
+    targets: &[Vec<f64>],
+    ridge: f64,
 ) -> Result<(), LabError> {
     let of = |name: &str| -> Result<(Vec<usize>, Range<usize>), LabError> {
         let name = format!("{network}/{name}");
@@ -58,10 +105,10 @@ fn begin(
     let ((first_shape, first), (_, first_bias)) = (of("0.weight")?, of("0.bias")?);
     let ((last_shape, last), (_, last_bias)) = (of("1.weight")?, of("1.bias")?);
     let (outputs, hidden) = (last_shape[0], last_shape[1]);
-    if opening.weights.len() != outputs || opening.constants.len() != outputs {
+    if let Some(odd) = targets.iter().find(|t| t.len() != outputs) {
         return Err(LabError::Invalid(format!(
-            "an opening for {} outputs does not fit a network with {outputs}",
-            opening.weights.len()
+            "a start with {} outputs does not fit a network with {outputs}",
+            odd.len()
         )));
     }
     let parameters = model.parameters();
@@ -72,7 +119,7 @@ fn begin(
         false => (1, hidden),
     };
     let units: Vec<Vec<f64>> = inputs
-        .iter()
+        .par_iter()
         .map(|x| {
             let mut sums: Vec<f64> = biases.iter().map(|&b| f64::from(b)).collect();
             for (i, &x) in x.iter().enumerate().filter(|(_, x)| **x != 0.0) {
@@ -87,11 +134,11 @@ fn begin(
         true => 1.0,
         false => units[r][h],
     });
-    let targets = Mat::from_fn(units.len(), 2, |r, k| targets[r][k]);
+    let targets = Mat::from_fn(units.len(), outputs, |r, k| targets[r][k]);
     let count = units.len() as f64;
     let mut normal = design.transpose() * &design;
     for h in 0..hidden {
-        normal[(h, h)] += RIDGE * count;
+        normal[(h, h)] += ridge * count;
     }
     let singular = |_| LabError::Singular {
         what: "hidden units",
@@ -99,55 +146,68 @@ fn begin(
     let factor = normal.llt(Side::Lower).map_err(singular)?;
     let solution = factor.solve(design.transpose() * &targets);
     let parameters = model.parameters_mut();
-    for (o, weights) in opening.weights.iter().enumerate() {
-        let told = |h: usize| -> f64 {
-            let each = weights.iter().enumerate();
-            each.map(|(k, &by)| f64::from(by) * solution[(h, k)]).sum()
-        };
+    for o in 0..outputs {
         for h in 0..hidden {
-            parameters[last.start + o * hidden + h] = told(h) as f32;
+            parameters[last.start + o * hidden + h] = solution[(h, o)] as f32;
         }
-        parameters[last_bias.start + o] = opening.constants[o] + told(hidden) as f32;
+        parameters[last_bias.start + o] = solution[(hidden, o)] as f32;
     }
     Ok(())
 }
 
 /// The two largest principal components of coarse pictures, standardised.
-fn components(pictures: &[Vec<f32>]) -> Result<Vec<[f64; 2]>, LabError> {
-    let coarse: Vec<Vec<f64>> = pictures.iter().map(|p| coarse(p)).collect();
-    let (count, cells) = (coarse.len().max(1) as f64, CELLS * CELLS);
-    let mean: Vec<f64> = (0..cells)
-        .map(|i| coarse.iter().map(|c| c[i]).sum::<f64>() / count)
-        .collect();
-    let covariance = Mat::from_fn(cells, cells, |i, j| {
-        let products = coarse.iter().map(|c| (c[i] - mean[i]) * (c[j] - mean[j]));
-        products.sum::<f64>() / count
-    });
-    let eigen = covariance
-        .self_adjoint_eigen(Side::Lower)
-        .map_err(|_| LabError::Singular {
-            what: "coarse pictures",
-        })?;
-    // Eigenvalues come in rising order.
-    let component = |c: &Vec<f64>, k: usize| {
-        let column = cells - 1 - k;
-        let spread = eigen.S().column_vector()[column].max(1e-12).sqrt();
-        let along = (0..cells).map(|i| (c[i] - mean[i]) * eigen.U()[(i, column)]);
-        along.sum::<f64>() / spread
-    };
-    Ok(coarse
-        .iter()
-        .map(|c| [component(c, 0), component(c, 1)])
-        .collect())
+struct Components {
+    mean: Vec<f64>,
+    /// A weight for every cell.
+    along: [Vec<f64>; 2],
+}
+
+impl Components {
+    /// Those of these square pictures.
+    fn of<'a>(pictures: impl Iterator<Item = &'a [u8]>) -> Result<Self, LabError> {
+        let coarse: Vec<Vec<f64>> = pictures.map(coarse).collect();
+        let (count, cells) = (coarse.len().max(1) as f64, CELLS * CELLS);
+        let mean: Vec<f64> = (0..cells)
+            .map(|i| coarse.iter().map(|c| c[i]).sum::<f64>() / count)
+            .collect();
+        let covariance = Mat::from_fn(cells, cells, |i, j| {
+            let products = coarse.iter().map(|c| (c[i] - mean[i]) * (c[j] - mean[j]));
+            products.sum::<f64>() / count
+        });
+        let eigen = covariance
+            .self_adjoint_eigen(Side::Lower)
+            .map_err(|_| LabError::Singular {
+                what: "coarse pictures",
+            })?;
+        // Eigenvalues come in rising order.
+        let along = [1, 2].map(|k| {
+            let column = cells - k;
+            let spread = eigen.S().column_vector()[column].max(1e-12).sqrt();
+            (0..cells)
+                .map(|i| eigen.U()[(i, column)] / spread)
+                .collect()
+        });
+        Ok(Components { mean, along })
+    }
+
+    /// Those of one picture.
+    fn tell(&self, picture: &[u8]) -> [f64; 2] {
+        let coarse = coarse(picture);
+        let part = |along: &Vec<f64>| {
+            let cells = coarse.iter().zip(&self.mean).zip(along);
+            cells.map(|((c, m), a)| (c - m) * a).sum()
+        };
+        [part(&self.along[0]), part(&self.along[1])]
+    }
 }
 
 /// Sums over the cells of a coarse grid.
-fn coarse(picture: &[f32]) -> Vec<f64> {
+fn coarse(picture: &[u8]) -> Vec<f64> {
     let side = picture.len().isqrt().max(1);
     let mut sums = vec![0.0; CELLS * CELLS];
-    for (i, &v) in picture.iter().enumerate() {
+    for (i, &v) in picture.iter().enumerate().filter(|(_, v)| **v != 0) {
         let cell = |at: usize| (at * CELLS / side).min(CELLS - 1);
-        sums[cell(i / side) * CELLS + cell(i % side)] += f64::from(v);
+        sums[cell(i / side) * CELLS + cell(i % side)] += f64::from(v) / 255.0;
     }
     sums
 }
@@ -179,7 +239,7 @@ mod tests {
                 })
                 .collect();
             let theta = films.theta.clone();
-            let data = films.into_dataset().unwrap();
+            let data = films.clone().into_dataset().unwrap();
             let network = NetworkSpec::Mlp(MlpSpec {
                 hidden: vec![32],
                 ..MlpSpec::default()
@@ -195,7 +255,7 @@ mod tests {
                 weights: vec![[1.0, 0.0], [0.0, 1.0], [0.0; 2], [0.0; 2], [0.0; 2]],
                 constants: vec![0.0, 0.0, 1.0, 0.0, 1.0],
             };
-            begin_on_a_circle(&mut model, &frames, &opening).unwrap();
+            begin_on_a_circle(&mut model, &films, &opening).unwrap();
             // What each frame says by itself: the first step has no past, and its future is hidden.
             let mut filter = ramp::infer::Filter::new(&model).unwrap();
             let mut turned: Vec<(f64, f64)> = frames

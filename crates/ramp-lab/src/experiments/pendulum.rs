@@ -1,6 +1,6 @@
 //! The pendulum: a chain of latents learned from films (paper, "Nonlinear Dynamical Systems").
 
-use super::fitting::{Fitting, Point, Unmeasured};
+use super::fitting::{Fitting, Point};
 use super::opening::{Opening, begin_on_a_circle};
 use super::pendulum_figures::{
     Drawn, films_figure, learning_figure, phase_figure, prediction_figure, rivals_figure,
@@ -10,6 +10,7 @@ use super::pendulum_prediction::{Prediction, predict};
 use super::pendulum_reading::{Explained, embed, explained};
 use super::rival_course::{Read, RivalSettings, RivalTask};
 use super::run::{Outcome, Piece, Recipe, Scale, Watch, peak_rss_mb, write_json};
+use super::tracker::begin_tracking;
 use crate::error::LabError;
 use crate::pendulum::{Films, Pendulum};
 use ramp::data::Dataset;
@@ -28,9 +29,6 @@ pub(super) const TEST: u64 = 1;
 /// Frames on which the regression is fitted in the end, and on the way.
 const REGRESSED: usize = 4000;
 const REGRESSED_ON_THE_WAY: usize = 1500;
-/// Frames that principal components are taken of, at most, and how many of each film.
-const COMPONENT_FRAMES: usize = 2000;
-const COMPONENT_STEPS: usize = 4;
 /// Films that learning curves look at.
 const WATCHED: usize = 100;
 
@@ -78,14 +76,16 @@ impl Shape {
     }
 }
 
-/// A first course on a few frames of every film. The same networks serve any step of time, and over longer steps velocity
-/// tells more of what comes: it finds its place while the map is still smooth.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Prelude {
-    /// One frame in so many.
-    pub every: usize,
-    /// The training settings.
-    pub train: TrainSpec,
+/// What the networks say before they have learned anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Beginning {
+    /// Whatever random weights say.
+    Random,
+    /// A frame tells a place on a circle, the principal components of its coarse version; neighbours say nothing definite.
+    Circle,
+    /// Messages are those of a tracker of what goes around such a circle. For Gaussian latents.
+    Tracker,
 }
 
 /// The settings of one run.
@@ -107,8 +107,8 @@ pub struct PendulumRun {
     pub view: View,
     /// The training settings.
     pub train: TrainSpec,
-    /// What is learned before from fewer frames; none to begin with all.
-    pub prelude: Option<Prelude>,
+    /// What the networks say at first; what suits recipe and latents by default.
+    pub beginning: Option<Beginning>,
     /// Frames at the end of test films to be predicted from those before.
     pub ahead: usize,
     /// The settings of the rivals; none to leave them out.
@@ -123,7 +123,13 @@ impl PendulumRun {
     /// The settings of a scale and a recipe.
     pub fn new(scale: Scale, recipe: Recipe, seed: u64) -> Self {
         let (size, sequences, test, iterations, batch) = match scale {
-            Scale::Paper => (128, 2000, 400, 3000, 200),
+            Scale::Paper => (
+                128,
+                2000,
+                400,
+                if recipe == Recipe::Ours { 1500 } else { 3000 },
+                200,
+            ),
             Scale::Quick => (24, 1000, 200, 1200, 100),
         };
         let paper = TrainSpec {
@@ -133,28 +139,22 @@ impl PendulumRun {
             seed,
             ..TrainSpec::default()
         };
-        let (view, train, prelude) = match recipe {
-            Recipe::Paper => (View::Natural, paper, None),
-            // The start decides the topology: a circle that is folded once stays folded. So observations begin on a circle, the
-            // rate rises slowly, and it falls in the end to let velocities sharpen.
+        let (view, train) = match recipe {
+            Recipe::Paper => (View::Natural, paper),
+            // The rate falls in the end to let velocities sharpen. Frames are hidden, more and more of them, so that networks
+            // learn to see ahead.
             Recipe::Ours => {
                 let train = TrainSpec {
                     learning_rate: 1e-3,
                     warmup: iterations / 10,
                     decay: Decay::Cosine { to: 0.0 },
                     clip: Some(10.0),
+                    hide: 0.4,
+                    hide_run: Some(5.0),
+                    hide_warmup: iterations * 2 / 3,
                     ..paper
                 };
-                let prelude = Prelude {
-                    every: 4,
-                    train: TrainSpec {
-                        iterations: iterations / 3,
-                        warmup: iterations / 10,
-                        decay: Decay::Constant,
-                        ..train.clone()
-                    },
-                };
-                (View::Moments, train, Some(prelude))
+                (View::Moments, train)
             }
         };
         PendulumRun {
@@ -170,7 +170,7 @@ impl PendulumRun {
             hidden: 128,
             view,
             train,
-            prelude,
+            beginning: None,
             ahead: 20,
             rivals: Some(RivalSettings::new(scale, recipe, seed)),
             seed,
@@ -178,12 +178,12 @@ impl PendulumRun {
         }
     }
 
-    /// The model before it has learned anything but, in our recipe, the principal components of these frames.
+    /// The model before it has learned anything but what it begins with, from these films.
     pub(super) fn model(
         &self,
         steps: usize,
         data: &Dataset,
-        frames: &[Vec<f32>],
+        films: &Films,
     ) -> Result<Model, LabError> {
         let network = NetworkSpec::Mlp(MlpSpec {
             hidden: vec![self.hidden],
@@ -199,10 +199,28 @@ impl PendulumRun {
             .start(self.recipe.start())
             .seed(self.seed)
             .build(data)?;
-        if self.recipe == Recipe::Ours {
-            begin_on_a_circle(&mut model, frames, &self.shape.opening())?;
+        match self.beginning() {
+            Beginning::Random => {}
+            Beginning::Circle => begin_on_a_circle(&mut model, films, &self.shape.opening())?,
+            Beginning::Tracker if self.shape == Shape::Gaussian && self.view == View::Moments => {
+                begin_tracking(&mut model, films)?;
+            }
+            Beginning::Tracker => {
+                return Err(LabError::Invalid(
+                    "only Gaussian latents that networks see by their moments can begin as trackers"
+                        .into(),
+                ));
+            }
         }
         Ok(model)
+    }
+
+    fn beginning(&self) -> Beginning {
+        self.beginning.unwrap_or(match (self.recipe, self.shape) {
+            (Recipe::Paper, _) => Beginning::Random,
+            (Recipe::Ours, Shape::Gaussian) if self.view == View::Moments => Beginning::Tracker,
+            (Recipe::Ours, _) => Beginning::Circle,
+        })
     }
 }
 
@@ -298,9 +316,9 @@ impl PendulumRun {
         let read_off =
             |read: &Read| explained((&read.train, &truth), (&read.test, &test_truth), REGRESSED);
         let rival_seconds = start.elapsed().as_secs_f64();
-        let mut model = match self.begin(&train, &folder, watch)? {
-            Piece::Done(model) => model,
-            Piece::Interrupted(at) => return Ok(Outcome::Interrupted(at)),
+        let mut model = {
+            let one = train.first(1).into_dataset()?;
+            self.model(self.films.steps, &one, &train)?
         };
         // The films themselves move on: there is room for one copy.
         let data = train.into_dataset()?;
@@ -368,62 +386,6 @@ impl PendulumRun {
     }
 }
 
-impl PendulumRun {
-    /// The model that goes on with all frames, after its prelude if there is one.
-    fn begin(
-        &self,
-        films: &Films,
-        folder: &Path,
-        watch: &mut dyn Watch,
-    ) -> Result<Piece<Model>, LabError> {
-        let frames = some_frames(films);
-        let Some(prelude) = &self.prelude else {
-            let data = films.first(1).into_dataset()?;
-            return Ok(Piece::Done(self.model(
-                films.sizes.steps,
-                &data,
-                &frames,
-            )?));
-        };
-        let thin = films.thinned(prelude.every);
-        let steps = thin.sizes.steps;
-        let data = thin.into_dataset()?;
-        let mut model = self.model(steps, &data, &frames)?;
-        let fitting = Fitting {
-            what: "RAMP, fewer frames",
-            train: &prelude.train,
-            threads: self.threads,
-            folder: &folder.join("prelude"),
-        };
-        let measure = |_: &Model, iteration: usize| Ok(Unmeasured(iteration));
-        Ok(
-            match fitting.run(&mut model, &data, self, &measure, watch)? {
-                Piece::Done(_) => Piece::Done(model.unrolled(films.sizes.steps)?),
-                Piece::Interrupted(at) => Piece::Interrupted(at),
-            },
-        )
-    }
-}
-
-/// Frames of the first films, as a network sees them.
-pub(super) fn some_frames(films: &Films) -> Vec<Vec<f32>> {
-    let steps = films.sizes.steps;
-    let frames = films
-        .sizes
-        .sequences
-        .min(COMPONENT_FRAMES.div_ceil(COMPONENT_STEPS));
-    let places = (0..frames).flat_map(|film| {
-        let every = steps.div_ceil(COMPONENT_STEPS).max(1);
-        (0..steps).step_by(every).map(move |step| (film, step))
-    });
-    places
-        .map(|(film, step)| {
-            let bytes = films.frame(film, step).iter();
-            bytes.map(|&v| f32::from(v) / 255.0).collect()
-        })
-        .collect()
-}
-
 /// The films that learning curves look at.
 struct Watched {
     train: (Dataset, [Vec<f64>; 3]),
@@ -476,13 +438,9 @@ mod tests {
         run.train = TrainSpec {
             iterations: 12,
             warmup: 2,
+            hide_warmup: 8,
             batch: Some(20),
             ..run.train
-        };
-        let prelude = run.prelude.as_mut().unwrap();
-        prelude.train = TrainSpec {
-            iterations: 4,
-            ..run.train.clone()
         };
         run
     }
@@ -514,8 +472,8 @@ mod tests {
         let run = small(Shape::Gaussian);
         let whole = done(run.run(&folder.path().join("whole"), &mut ()).unwrap());
         let out = folder.path().join("pieces");
-        // In the middle of SVAE, of choosing a start, of CPC, of the prelude and of RAMP.
-        for steps in [3, 5, 8, 5, 9] {
+        // In the middle of SVAE, of choosing a start, of CPC and of RAMP.
+        for steps in [3, 5, 8, 9] {
             let stopped = run.run(&out, &mut StopAfter(steps)).unwrap();
             assert!(matches!(stopped, Outcome::Interrupted(_)), "{steps}");
         }

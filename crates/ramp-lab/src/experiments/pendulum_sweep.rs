@@ -1,7 +1,7 @@
 //! The pendulum over widths of networks and learning rates (paper, "Pendulum", hyperparameter sweep).
 
 use super::many::{Board, Many};
-use super::pendulum::{PendulumRun, TEST, TRAIN, some_frames};
+use super::pendulum::{PendulumRun, TEST, TRAIN};
 use super::pendulum_figures::Drawn;
 use super::pendulum_reading::{Explained, embed, explained};
 use super::run::{Outcome, Recipe, Scale, Watch, peak_rss_mb, write_json};
@@ -16,6 +16,8 @@ use std::time::Instant;
 const REGRESSED: usize = 2000;
 /// Iterations at the end whose free energies are averaged.
 const LAST: usize = 50;
+/// Films that the models begin with.
+const BEGUN_WITH: usize = 200;
 /// Panels in a row of the figure.
 const ROW: usize = 4;
 
@@ -127,7 +129,7 @@ impl PendulumSweepRun {
         };
         let test = sizes.films(self.cell.seed, TEST)?;
         let (truth, test_truth) = (train.targets(), test.targets());
-        let frames = some_frames(&train);
+        let some = train.first(BEGUN_WITH);
         let (data, test_data) = (train.into_dataset()?, test.clone().into_dataset()?);
         let many = Many {
             what: format!("{} models", cells.len()),
@@ -142,7 +144,7 @@ impl PendulumSweepRun {
         };
         let work = |index: usize, board: &Board<'_>| {
             let (cell, start) = (&cells[index], Instant::now());
-            let mut model = cell.model(cell.films.steps, &data, &frames)?;
+            let mut model = cell.model(cell.films.steps, &data, &some)?;
             let Some(fit) = many.train(index, &mut model, &data, &cell.train, board)? else {
                 return Ok(None);
             };

@@ -80,19 +80,20 @@ pub(crate) struct Hidden {
 }
 
 impl Hidden {
-    /// Asks once for each row of each observation.
-    pub fn new(observations: usize, rows: usize, mut choose: impl FnMut() -> bool) -> Self {
+    /// Asks once for each row of each observation, observation by observation.
+    pub fn new(observations: usize, rows: usize, mut choose: impl FnMut(usize) -> bool) -> Self {
         let words = rows.div_ceil(64);
         let mut bits = vec![0u64; observations * words];
         for observation in bits.chunks_exact_mut(words) {
             for r in 0..rows {
-                observation[r / 64] |= u64::from(choose()) << (r % 64);
+                observation[r / 64] |= u64::from(choose(r)) << (r % 64);
             }
         }
         Hidden { words, bits }
     }
 
-    fn of(&self, observation: usize) -> &[u64] {
+    /// The bits of one observation, 64 rows to a word.
+    pub fn of(&self, observation: usize) -> &[u64] {
         &self.bits[observation * self.words..][..self.words]
     }
 }

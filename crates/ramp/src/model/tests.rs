@@ -370,7 +370,7 @@ fn what_is_hidden_is_as_good_as_missing() {
     let mut rng = ChaCha8Rng::seed_from_u64(8);
     let pattern: Vec<bool> = (0..4 * 50).map(|_| rng.random_bool(0.4)).collect();
     let mut next = pattern.iter().copied();
-    let hidden = Hidden::new(4, 50, || next.next().unwrap());
+    let hidden = Hidden::new(4, 50, |_| next.next().unwrap());
     let mut missing = Dataset::new();
     for (i, &x) in tree.observations().iter().enumerate() {
         let mut values = vec![0.0; 50];

@@ -284,7 +284,7 @@ impl ModelFile {
             .map_err(|e| Error::Invalid(format!("the defaults of training: {e}")))?;
         let mut known: Vec<&str> =
             "iterations batch learning_rate optimizer warmup decay clip mixture population hide \
-                                    evaluate_every patience seed"
+                                    hide_run hide_warmup evaluate_every patience seed"
                 .split_whitespace()
                 .collect();
         known.sort_unstable();

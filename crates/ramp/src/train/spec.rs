@@ -51,6 +51,11 @@ pub struct TrainSpec {
     /// The chance with which each observation of each sample is left out of a step, as if it were missing. Every sample
     /// then shows many faces: networks overfit less, and learn to do without what may be missing later.
     pub hide: f64,
+    /// How many observations in a row are left out together, on average: along a chain, a stretch of time. Networks then learn
+    /// to look further ahead. Each for itself by default.
+    pub hide_run: Option<f64>,
+    /// Iterations over which hiding rises from nothing: networks that have never met a gap are not thrown by long ones.
+    pub hide_warmup: usize,
     /// The fraction of samples held out from training.
     pub holdout: f64,
     /// Iterations between evaluations on held-out samples.
@@ -75,6 +80,8 @@ impl Default for TrainSpec {
             mixture: None,
             population: None,
             hide: 0.0,
+            hide_run: None,
+            hide_warmup: 0,
             holdout: 0.0,
             evaluate_every: 10,
             patience: None,
@@ -120,6 +127,15 @@ impl TrainSpec {
                 self.hide
             ));
         }
+        if let Some(run) = self.hide_run
+            && !(run.is_finite() && run >= 1.0 && self.hide <= (1.0 - self.hide) * run)
+        {
+            return say(format!(
+                "hide_run must be a number from {:.3} up to have a chance of {} in all, not {run}",
+                (self.hide / (1.0 - self.hide)).max(1.0),
+                self.hide
+            ));
+        }
         if self.evaluate_every == 0 {
             return say("evaluate_every must be at least 1, not 0".into());
         }
@@ -154,6 +170,16 @@ impl TrainSpec {
     pub fn split(&self, rows: usize) -> Result<(Vec<u32>, Vec<u32>)> {
         let split = super::trainer::Split::new(self, rows)?;
         Ok((split.train, split.held_out))
+    }
+
+    /// The chance of hiding in a step, counted from zero, and the mean length of a run if they are not hidden one by one.
+    pub(super) fn hiding(&self, iteration: usize) -> (f64, Option<f64>) {
+        let rise = match iteration < self.hide_warmup {
+            true => (iteration + 1) as f64 / self.hide_warmup as f64,
+            false => 1.0,
+        };
+        let run = self.hide_run.map(|run| 1.0 + (run - 1.0) * rise);
+        (self.hide * rise, run)
     }
 
     /// The learning rate of a step, counted from zero.

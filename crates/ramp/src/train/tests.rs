@@ -460,3 +460,51 @@ fn takes_the_textbook_steps(fading: bool) {
         "{p:?} or {q:?}"
     );
 }
+
+#[test]
+fn hiding_keeps_its_chance_and_the_length_of_its_runs() {
+    let (observations, rows) = (200, 128);
+    // The share of what is hidden, and the mean length of a run.
+    let measured = |spec: &TrainSpec, iteration: usize| {
+        let hidden = super::trainer::hidden(spec, iteration, observations, rows).unwrap();
+        let is = |observation: usize, row: usize| {
+            hidden.of(observation)[row / 64] >> (row % 64) & 1 == 1
+        };
+        let (mut all, mut runs) = (0, 0);
+        for row in 0..rows {
+            for at in (0..observations).filter(|&at| is(at, row)) {
+                all += 1;
+                runs += usize::from(at + 1 == observations || !is(at + 1, row));
+            }
+        }
+        let share = all as f64 / (observations * rows) as f64;
+        (share, all as f64 / runs.max(1) as f64)
+    };
+    let near = |(share, run): (f64, f64), (wanted_share, wanted_run): (f64, f64)| {
+        assert!(
+            (share - wanted_share).abs() < 0.02,
+            "{share} {wanted_share}"
+        );
+        assert!((run / wanted_run - 1.0).abs() < 0.06, "{run} {wanted_run}");
+    };
+    let alone = TrainSpec {
+        hide: 0.4,
+        ..TrainSpec::default()
+    };
+    near(measured(&alone, 3), (0.4, 1.0 / 0.6));
+    let together = TrainSpec {
+        hide_run: Some(6.0),
+        hide_warmup: 100,
+        ..alone
+    };
+    near(measured(&together, 100), (0.4, 6.0));
+    near(measured(&together, 49), (0.2, 3.5));
+    together.check().unwrap();
+    let short = TrainSpec {
+        hide: 0.8,
+        hide_run: Some(2.0),
+        ..TrainSpec::default()
+    };
+    let says = short.check().unwrap_err().to_string();
+    assert!(says.contains("hide_run must be a number from 4"), "{says}");
+}

@@ -250,7 +250,8 @@ impl<'a> Trainer<'a> {
         let iteration = state.progress.iteration;
         let samples = split.batch(&self.spec, iteration);
         let drawn = split.drawn(&self.spec, iteration, samples.len());
-        let hidden = split.hidden(&self.spec, iteration, samples.len(), model);
+        let observations = model.tree().observations().len();
+        let hidden = hidden(&self.spec, iteration, observations, samples.len());
         let population = self.spec.population.unwrap_or(split.train.len());
         let mixture = Mixture {
             drawn: drawn.as_deref(),
@@ -417,19 +418,6 @@ impl Split {
         order[start..start + size].to_vec()
     }
 
-    /// The observations that a step leaves out.
-    fn hidden(
-        &self,
-        spec: &TrainSpec,
-        iteration: usize,
-        batch: usize,
-        model: &Model,
-    ) -> Option<Hidden> {
-        let mut rng = rng(spec.seed, HIDE_STREAM + iteration as u64);
-        let observations = model.tree().observations().len();
-        (spec.hide > 0.0).then(|| Hidden::new(observations, batch, || rng.random_bool(spec.hide)))
-    }
-
     /// The rows of a step's batch that make up its mixture.
     fn drawn(&self, spec: &TrainSpec, iteration: usize, batch: usize) -> Option<Vec<u32>> {
         let size = spec.mixture.filter(|&m| m < batch)?;
@@ -440,4 +428,30 @@ impl Split {
         drawn.sort_unstable();
         Some(drawn)
     }
+}
+
+/// What a step leaves out of so many observations of so many rows.
+pub(super) fn hidden(
+    spec: &TrainSpec,
+    iteration: usize,
+    observations: usize,
+    rows: usize,
+) -> Option<Hidden> {
+    if spec.hide == 0.0 {
+        return None;
+    }
+    let mut rng = rng(spec.seed, HIDE_STREAM + iteration as u64);
+    let (hide, run) = spec.hiding(iteration);
+    let mut before = vec![None; rows];
+    Some(Hidden::new(observations, rows, |row| {
+        let chance = match (run, before[row]) {
+            (None, _) | (_, None) => hide,
+            // A run goes on, or another begins as often as keeps the chance in all.
+            (Some(run), Some(true)) => 1.0 - 1.0 / run,
+            (Some(run), Some(false)) => (hide / ((1.0 - hide) * run)).min(1.0),
+        };
+        let hide = rng.random_bool(chance);
+        before[row] = Some(hide);
+        hide
+    }))
 }
