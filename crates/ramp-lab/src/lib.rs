@@ -9,4 +9,5 @@ pub mod kernel_ridge;
 pub mod metrics;
 pub mod nonlinear_data;
 pub mod pendulum;
+pub mod timing;
 pub mod tree_data;

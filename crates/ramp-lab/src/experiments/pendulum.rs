@@ -122,15 +122,14 @@ pub struct PendulumRun {
 impl PendulumRun {
     /// The settings of a scale and a recipe.
     pub fn new(scale: Scale, recipe: Recipe, seed: u64) -> Self {
-        let (size, sequences, test, iterations, batch) = match scale {
-            Scale::Paper => (
-                128,
-                2000,
-                400,
-                if recipe == Recipe::Ours { 1500 } else { 3000 },
-                200,
-            ),
-            Scale::Quick => (24, 1000, 200, 1200, 100),
+        let (size, sequences, test, batch) = match scale {
+            Scale::Paper => (128, 2000, 400, 200),
+            Scale::Quick => (24, 1000, 200, 100),
+        };
+        let iterations = match (scale, recipe) {
+            (Scale::Paper, Recipe::Paper) => 3000,
+            (Scale::Paper, Recipe::Ours) => 1000,
+            (Scale::Quick, _) => 800,
         };
         let paper = TrainSpec {
             iterations,

@@ -188,15 +188,11 @@ impl Drawn<'_> {
             panel = panel.line(piece.iter().copied(), Stroke::new(BLACK).width(0.8));
         }
         let (width, height) = (0.13 * (x.1 - x.0), 0.13 * (y.1 - y.0));
-        for k in 0..THUMBNAILS.min(steps) {
-            let step = k * (steps - 1) / THUMBNAILS.max(2).saturating_sub(1).max(1);
-            let at = way[step.min(steps - 1)];
-            let image = Image::from_grey(
-                self.films.frame(film, step.min(steps - 1)),
-                self.films.sizes.size as u32,
-            )?;
-            // Outwards of the way, inside the picture.
-            let centre = ((x.0 + x.1) / 2.0, (y.0 + y.1) / 2.0);
+        let centre = ((x.0 + x.1) / 2.0, (y.0 + y.1) / 2.0);
+        let mut places: Vec<(f64, f64)> = vec![];
+        for step in (0..steps).step_by((steps / 20).max(1)) {
+            let at = way[step];
+            // Outwards of the way, inside the picture, and beside those that are there.
             let side = |at: f64, centre: f64, size: f64, range: (f64, f64)| {
                 let moved = at + if at >= centre { 0.75 } else { -0.75 } * size;
                 moved.clamp(range.0 + size / 2.0, range.1 - size / 2.0)
@@ -205,6 +201,15 @@ impl Drawn<'_> {
                 side(at.0, centre.0, width, x),
                 side(at.1, centre.1, height, y),
             );
+            let beside = |p: &(f64, f64)| {
+                (p.0 - place.0).abs() > 1.1 * width || (p.1 - place.1).abs() > 1.1 * height
+            };
+            if places.len() == THUMBNAILS || !places.iter().all(beside) {
+                continue;
+            }
+            places.push(place);
+            let image =
+                Image::from_grey(self.films.frame(film, step), self.films.sizes.size as u32)?;
             panel = panel
                 .line([at, place], Stroke::new(INK).width(0.5))
                 .points([at], Marker::disc(BLACK).size(3.0))
