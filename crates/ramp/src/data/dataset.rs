@@ -45,6 +45,22 @@ impl Observation {
     pub(crate) fn write(&self, row: usize, to: &mut [f32], stride: usize) {
         let span = row * self.features..(row + 1) * self.features;
         match &self.values {
+            Values::Numbers(numbers) if stride == 1 => {
+                to[..self.features].copy_from_slice(&numbers[span]);
+            }
+            Values::Bytes(bytes) if stride == 1 => {
+                let to = &mut to[..self.features];
+                for (to, bytes) in to.chunks_mut(64).zip(bytes[span].chunks(64)) {
+                    // Most of many pictures is background.
+                    if bytes.iter().fold(0, |any, x| any | x) == 0 {
+                        to.fill(0.0);
+                        continue;
+                    }
+                    for (to, &x) in to.iter_mut().zip(bytes) {
+                        *to = f32::from(x) * (1.0 / 255.0);
+                    }
+                }
+            }
             Values::Numbers(numbers) => {
                 for (i, &x) in numbers[span].iter().enumerate() {
                     to[i * stride] = x;

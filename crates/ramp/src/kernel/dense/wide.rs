@@ -10,12 +10,13 @@ use crate::kernel::lanes::{Isa, dispatch_on, isa};
 use crate::kernel::real::{Kernel, Real};
 use crate::kernel::tile;
 use crate::network::Block;
+use std::cell::RefCell;
 
 /// From this many inputs on, a first layer is wide.
 pub(crate) const WIDE: usize = 256;
 
-/// How many inputs of all rows are looked at before the next: their weights stay in the second-level cache.
-const SEGMENT: usize = 256;
+/// How many inputs of all rows are used before the next: their weights stay in the first-level cache.
+const SEGMENT: usize = 64;
 
 /// Rows whose zeros are counted to choose between skipping them and `gemm`.
 const LOOKED_AT: usize = 16;
@@ -208,50 +209,83 @@ fn transpose(from: &[f32], rows: usize, columns: usize, to: &mut [f32]) {
 }
 
 /// The numbers of a piece of a row that are not zero, and their places.
-struct Filled {
-    count: usize,
-    places: [u16; SEGMENT],
-    values: [f32; SEGMENT],
+#[derive(Clone, Copy)]
+struct Filled<'a> {
+    places: &'a [u16],
+    values: &'a [f32],
 }
 
-impl Filled {
-    #[inline(always)]
-    fn new() -> Self {
-        Filled {
-            count: 0,
-            places: [0; SEGMENT],
-            values: [0.0; SEGMENT],
-        }
-    }
-
-    #[inline(always)]
-    fn read(&mut self, piece: &[f32]) {
-        self.count = 0;
-        for (group, numbers) in piece.chunks(16).enumerate() {
-            // The sign of a zero does not count.
-            let any = numbers.iter().fold(0, |any, x| any | (x.to_bits() << 1));
-            if any == 0 {
-                continue;
-            }
-            for (i, &x) in numbers.iter().enumerate() {
-                // At most as many as were read, so the place is there.
-                self.places[self.count] = (16 * group + i) as u16;
-                self.values[self.count] = x;
-                self.count += usize::from(x != 0.0);
-                if self.count == SEGMENT {
-                    return;
-                }
-            }
-        }
-    }
-
+impl Filled<'_> {
     #[inline(always)]
     fn iter(&self) -> impl Iterator<Item = (usize, f32)> {
-        let places = self.places[..self.count].iter();
+        let places = self.places.iter();
         places
-            .zip(&self.values[..self.count])
+            .zip(self.values)
             .map(|(&place, &value)| (usize::from(place), value))
     }
+}
+
+/// The filled numbers of all pieces, row by row.
+#[derive(Default)]
+struct Lists {
+    places: Vec<u16>,
+    values: Vec<f32>,
+    /// Where each piece ends.
+    ends: Vec<usize>,
+}
+
+impl Lists {
+    /// Reads every row once, from its beginning to its end.
+    #[inline(always)]
+    fn read(&mut self, input: &Block<'_>) {
+        let Lists {
+            places,
+            values,
+            ends,
+        } = self;
+        (places.clear(), values.clear(), ends.clear());
+        for row in 0..input.rows {
+            let row = &input.data[row * input.row_stride..][..input.features];
+            for piece in row.chunks(SEGMENT) {
+                for (group, numbers) in piece.chunks(16).enumerate() {
+                    // The sign of a zero does not count.
+                    let any = numbers.iter().fold(0, |any, x| any | (x.to_bits() << 1));
+                    if any == 0 {
+                        continue;
+                    }
+                    let count = values.len();
+                    (places.resize(count + 16, 0), values.resize(count + 16, 0.0));
+                    let (new_places, new_values) = (&mut places[count..], &mut values[count..]);
+                    let mut filled = 0;
+                    for (i, &x) in numbers.iter().enumerate() {
+                        new_places[filled & 15] = (16 * group + i) as u16;
+                        new_values[filled & 15] = x;
+                        filled += usize::from(x != 0.0);
+                    }
+                    (
+                        places.truncate(count + filled),
+                        values.truncate(count + filled),
+                    );
+                }
+                ends.push(values.len());
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn piece(&self, index: usize) -> Filled<'_> {
+        let start = index.checked_sub(1).map_or(0, |i| self.ends[i]);
+        let span = start..self.ends[index];
+        Filled {
+            places: &self.places[span.clone()],
+            values: &self.values[span],
+        }
+    }
+}
+
+thread_local! {
+    /// Kept from call to call: its size is known only when it is filled.
+    static LISTS: RefCell<Lists> = RefCell::default();
 }
 
 /// A piece of a row that is mostly zero: the first of its inputs and how many, and the row.
@@ -267,14 +301,14 @@ trait Deed {
     /// For `N` registers of outputs from `at` on.
     fn registers<R: Real<Element = f32>, const N: usize>(
         &mut self,
-        filled: &Filled,
+        filled: Filled<'_>,
         piece: Piece,
         outputs: usize,
         at: usize,
     );
 
     /// For the outputs from `at` on, which do not fill a register.
-    fn rest(&mut self, filled: &Filled, piece: Piece, outputs: usize, at: usize);
+    fn rest(&mut self, filled: Filled<'_>, piece: Piece, outputs: usize, at: usize);
 }
 
 /// Goes through the pieces of all rows, a segment of inputs after the other.
@@ -294,31 +328,35 @@ impl<D: Deed> Kernel<f32> for Sparse<'_, D> {
             outputs,
             mut deed,
         } = self;
-        let mut filled = Filled::new();
-        for first in (0..input.features).step_by(SEGMENT) {
+        let mut lists = LISTS.take();
+        lists.read(&input);
+        let segments = input.features.div_ceil(SEGMENT);
+        for segment in 0..segments {
+            let first = segment * SEGMENT;
             let len = SEGMENT.min(input.features - first);
             for row in 0..input.rows {
-                filled.read(&input.data[row * input.row_stride + first..][..len]);
-                if filled.count == 0 {
+                let filled = lists.piece(row * segments + segment);
+                if filled.values.is_empty() {
                     continue;
                 }
                 let piece = Piece { first, len, row };
                 let mut at = 0;
                 while at + 8 * R::LANES <= outputs {
-                    deed.registers::<R, 8>(&filled, piece, outputs, at);
+                    deed.registers::<R, 8>(filled, piece, outputs, at);
                     at += 8 * R::LANES;
                 }
                 while at + 2 * R::LANES <= outputs {
-                    deed.registers::<R, 2>(&filled, piece, outputs, at);
+                    deed.registers::<R, 2>(filled, piece, outputs, at);
                     at += 2 * R::LANES;
                 }
                 while at + R::LANES <= outputs {
-                    deed.registers::<R, 1>(&filled, piece, outputs, at);
+                    deed.registers::<R, 1>(filled, piece, outputs, at);
                     at += R::LANES;
                 }
-                deed.rest(&filled, piece, outputs, at);
+                deed.rest(filled, piece, outputs, at);
             }
         }
+        LISTS.set(lists);
     }
 }
 
@@ -332,7 +370,7 @@ impl Deed for Sums<'_> {
     #[inline(always)]
     fn registers<R: Real<Element = f32>, const N: usize>(
         &mut self,
-        filled: &Filled,
+        filled: Filled<'_>,
         piece: Piece,
         outputs: usize,
         at: usize,
@@ -357,7 +395,7 @@ impl Deed for Sums<'_> {
     }
 
     #[inline(always)]
-    fn rest(&mut self, filled: &Filled, piece: Piece, outputs: usize, at: usize) {
+    fn rest(&mut self, filled: Filled<'_>, piece: Piece, outputs: usize, at: usize) {
         let sums = &mut self.sums[piece.row * outputs..][..outputs];
         for (i, x) in filled.iter() {
             let weights = &self.weights[(piece.first + i) * outputs..][..outputs];
@@ -378,7 +416,7 @@ impl Deed for Gradient<'_> {
     #[inline(always)]
     fn registers<R: Real<Element = f32>, const N: usize>(
         &mut self,
-        filled: &Filled,
+        filled: Filled<'_>,
         piece: Piece,
         outputs: usize,
         at: usize,
@@ -403,7 +441,7 @@ impl Deed for Gradient<'_> {
     }
 
     #[inline(always)]
-    fn rest(&mut self, filled: &Filled, piece: Piece, outputs: usize, at: usize) {
+    fn rest(&mut self, filled: Filled<'_>, piece: Piece, outputs: usize, at: usize) {
         let grad = &self.grad[piece.row * outputs..][..outputs];
         for (i, x) in filled.iter() {
             let weights = &mut self.grad_weights[(piece.first + i) * outputs..][..outputs];
