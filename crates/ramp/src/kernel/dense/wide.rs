@@ -243,7 +243,9 @@ impl Lists {
             values,
             ends,
         } = self;
-        (places.clear(), values.clear(), ends.clear());
+        places.clear();
+        values.clear();
+        ends.clear();
         for row in 0..input.rows {
             let row = &input.data[row * input.row_stride..][..input.features];
             for piece in row.chunks(SEGMENT) {
@@ -254,7 +256,8 @@ impl Lists {
                         continue;
                     }
                     let count = values.len();
-                    (places.resize(count + 16, 0), values.resize(count + 16, 0.0));
+                    places.resize(count + 16, 0);
+                    values.resize(count + 16, 0.0);
                     let (new_places, new_values) = (&mut places[count..], &mut values[count..]);
                     let mut filled = 0;
                     for (i, &x) in numbers.iter().enumerate() {
@@ -262,10 +265,8 @@ impl Lists {
                         new_values[filled & 15] = x;
                         filled += usize::from(x != 0.0);
                     }
-                    (
-                        places.truncate(count + filled),
-                        values.truncate(count + filled),
-                    );
+                    places.truncate(count + filled);
+                    values.truncate(count + filled);
                 }
                 ends.push(values.len());
             }
