@@ -9,5 +9,6 @@ pub mod kernel_ridge;
 pub mod metrics;
 pub mod nonlinear_data;
 pub mod pendulum;
+pub mod pose;
 pub mod timing;
 pub mod tree_data;
