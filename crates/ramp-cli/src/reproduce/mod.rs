@@ -6,6 +6,7 @@ mod nonlinear_sweep;
 mod nonlinear_tree;
 mod pendulum;
 mod pendulum_sweep;
+mod pose;
 mod words;
 
 use crate::progress::Bar;
@@ -53,6 +54,12 @@ pub enum Experiment {
                             Ctrl-C stops after the current step; the same command then goes on from there."
     )]
     PendulumSweep(pendulum_sweep::PendulumSweep),
+    /// Stick figures: the directions of limbs as a tree of six-dimensional latents, one at each joint of a body
+    #[command(
+        after_help = "Example:\n  ramp reproduce pose --scale quick --joints lspet/joints.mat\n\
+                            Ctrl-C stops after the current step; the same command then goes on from there."
+    )]
+    Pose(pose::Pose),
 }
 
 impl Experiment {
@@ -64,6 +71,7 @@ impl Experiment {
             Experiment::NonlinearSweep(words) => words.run(),
             Experiment::Pendulum(words) => words.run(),
             Experiment::PendulumSweep(words) => words.run(),
+            Experiment::Pose(words) => words.run(),
         }
     }
 }

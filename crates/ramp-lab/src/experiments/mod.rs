@@ -2,6 +2,7 @@
 
 mod bbvi_course;
 mod fitting;
+mod keys;
 mod latents;
 pub mod linear_tree;
 pub mod linear_tree_figures;
@@ -17,6 +18,10 @@ mod pendulum_figures;
 mod pendulum_prediction;
 mod pendulum_reading;
 pub mod pendulum_sweep;
+pub mod pose;
+mod pose_figures;
+mod pose_occlusion;
+mod pose_reading;
 mod rival_course;
 mod run;
 mod session;

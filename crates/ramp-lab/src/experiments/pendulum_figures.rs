@@ -1,5 +1,6 @@
 //! The figures of the pendulum: its films, the learned phase space, learning, and prediction.
 
+use super::keys::{angle_key, key};
 use super::latents::{INK, RAMP_COLOR, reference};
 use super::pendulum::{PendulumResults, Shape};
 use super::pendulum_prediction::{Foreseen, Prediction};
@@ -59,35 +60,11 @@ pub(super) fn phase_figure(drawn: &Drawn<'_>) -> Result<Figure, LabError> {
         .panel(drawn.panel(ranges, &speed)?)
         .panel(speed_key()?)
         .panel(drawn.way(drawn.panel(ranges, &angle)?, ranges)?)
-        .panel(key(
-            "θ",
-            (-PI, PI),
-            &[(-PI, "−π".into()), (0.0, "0".into()), (PI, "π".into())],
-            twilight,
-        )?))
+        .panel(angle_key("θ")?))
 }
 
 fn speed_color(omega: f64) -> Color {
     viridis((omega + FASTEST) / (2.0 * FASTEST))
-}
-
-/// A bar that says what colours mean.
-fn key(
-    label: &str,
-    range: (f64, f64),
-    ticks: &[(f64, String)],
-    color: fn(f64) -> Color,
-) -> Result<Panel, LabError> {
-    let values: Vec<f64> = (0..256).rev().map(|i| f64::from(i) / 255.0).collect();
-    let image = Image::from_values(&values, 1, color)?.smooth();
-    let ticks = ticks.iter().map(|(v, t)| (*v, t.replace('-', "−")));
-    Ok(Panel::new()
-        .title(label)
-        .x_range(0.0, 1.0)
-        .x_ticks(Vec::<(f64, String)>::new())
-        .y_range(range.0, range.1)
-        .y_ticks(ticks)
-        .image(image, (0.0, 1.0), range))
 }
 
 /// Where rivals put the frames of test films, coloured by angular velocity.

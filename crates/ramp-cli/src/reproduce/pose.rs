@@ -1,0 +1,81 @@
+//! `ramp reproduce pose`: its words and its table.
+
+use super::words::{Choice, Tuning};
+use super::{cost, tell};
+use crate::{Ending, Failure};
+use clap::Args;
+use ramp_lab::experiments::pose::{PoseResults, PoseRun};
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub struct Pose {
+    #[command(flatten)]
+    choice: Choice,
+    /// Folder for results.json, figures and the checkpoint
+    #[arg(long, default_value = "out/pose")]
+    out: PathBuf,
+    /// The joints.mat of the Leeds Sports Poses or their extension; poses are made up without one
+    #[arg(long, value_name = "FILE")]
+    joints: Option<PathBuf>,
+    /// Held-out images, in place of the scale's
+    #[arg(long, value_parser = clap::value_parser!(u32).range(20..))]
+    test: Option<u32>,
+    #[command(flatten)]
+    tuning: Tuning,
+}
+
+impl Pose {
+    fn settings(&self) -> PoseRun {
+        let choice = &self.choice;
+        let mut run = PoseRun::new(choice.scale(), choice.recipe(), choice.seed);
+        run.joints.clone_from(&self.joints);
+        run.test = self.test.map_or(run.test, |n| n as usize);
+        self.tuning.apply(&mut run.n, &mut run.view, &mut run.train);
+        run.threads = choice.threads();
+        run
+    }
+
+    pub fn run(self) -> Result<Ending, Failure> {
+        let settings = self.settings();
+        tell(|watch| settings.run(&self.out, watch), table)
+    }
+}
+
+/// The results as a person reads them.
+fn table(results: &PoseResults) -> String {
+    let mut text = format!("\n{}\n\n", results.found);
+    text += &format!(
+        "{:<16}{:<16}{:>10}{:>10}{:>10}\n",
+        "R² at", "of the limb to", "training", "held out", "paper"
+    );
+    for (joint, limbs) in &results.r2 {
+        for (neighbour, r2) in limbs {
+            text += &format!(
+                "{joint:<16}{neighbour:<16}{:>10.3}{:>10.3}{:>10.2}\n",
+                r2.train, r2.test, r2.paper
+            );
+        }
+    }
+    let mean = &results.mean;
+    text += &format!(
+        "{:<32}{:>10.3}{:>10.3}{:>10.3}\n{:<32}{:>10.3}{:>10.3}\n",
+        "mean",
+        mean.kernel.train,
+        mean.kernel.test,
+        mean.paper,
+        "by linear regression",
+        mean.linear.train,
+        mean.linear.test
+    );
+    let limbs = results.occlusion.len().max(1) as f64;
+    let off = |of: fn(&ramp_lab::experiments::pose::Occluded) -> f64| {
+        results.occlusion.iter().map(of).sum::<f64>().to_degrees() / limbs
+    };
+    text += &format!(
+        "a limb whose joint is hidden: {:.1}° off through the tree, {:.1}° by neighbours alone, {:.1}° by its mean direction\n",
+        off(|o| o.tree),
+        off(|o| o.neighbours),
+        off(|o| o.mean)
+    );
+    text + &cost(results.seconds, results.peak_rss_mb)
+}
