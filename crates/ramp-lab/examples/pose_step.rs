@@ -1,0 +1,23 @@
+//! How long one training step of poses takes at the paper's settings: 14 joints, batches of 200, the same work as
+//! `bench/peers/pose_torch.py`. Prints one line of JSON.
+//!
+//! `cargo run --release -p ramp-lab --example pose_step -- [ITERATIONS] [THREADS]`
+
+use ramp_lab::experiments::pose::PoseRun;
+use ramp_lab::experiments::{Recipe, Scale};
+use ramp_lab::pose::Body;
+use ramp_lab::timing::time_steps;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let mut number = |default: usize| arguments.next().map_or(Ok(default), |n| n.parse());
+    let (iterations, threads) = (number(10)?, number(2)?);
+    let run = PoseRun::new(Scale::Paper, Recipe::Paper, 0);
+    let data = Body::default().poses(1000, 0).dataset()?;
+    let mut model = run.model(&data)?;
+    let mut spec = run.train;
+    spec.iterations = iterations;
+    let timing = time_steps(&mut model, &data, spec, threads)?;
+    println!("{}", serde_json::to_string(&timing)?);
+    Ok(())
+}
