@@ -40,6 +40,9 @@ fn every_help_has_an_example() {
         &["reproduce", "misspecified-tree", "--help"],
         &["reproduce", "nonlinear-tree", "--help"],
         &["reproduce", "nonlinear-sweep", "--help"],
+        &["reproduce", "pendulum", "--help"],
+        &["reproduce", "pendulum-sweep", "--help"],
+        &["reproduce", "pose", "--help"],
     ] {
         let output = ramp().args(words).output().unwrap();
         assert!(output.status.success());
@@ -130,6 +133,29 @@ fn mistakes_get_a_sentence_and_exit_code_2() {
         sentence.contains("a batch of 1000 is larger than the 200 training samples"),
         "{sentence}"
     );
+
+    for (words, wanted) in [
+        (
+            &["reproduce", "pose", "--joints", "nowhere.mat"][..],
+            "nowhere.mat: cannot be opened",
+        ),
+        (
+            &[
+                "reproduce",
+                "pendulum",
+                "--family",
+                "beta",
+                "--beginning",
+                "tracker",
+                "--without-rivals",
+            ],
+            "only Gaussian latents",
+        ),
+    ] {
+        let (code, sentence) = replaced(words);
+        assert_eq!(code, Some(2), "{sentence}");
+        assert!(sentence.contains(wanted), "{sentence}");
+    }
 
     // A folder that belongs to another run is left as it is.
     let taken = folder.path().join("taken");

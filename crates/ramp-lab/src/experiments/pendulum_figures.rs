@@ -222,14 +222,16 @@ pub(super) fn learning_figure(results: &PendulumResults) -> Figure {
         let mean = some.iter().sum::<f64>() / some.len() as f64;
         ((i * every) as f64, mean)
     });
+    let mut learned = Panel::new()
+        .x_label("Iteration")
+        .y_label("Free energy (nats per frame)")
+        .line(energy, Stroke::new(RAMP_COLOR));
+    if results.settings.train.hide_warmup > 0 {
+        learned = learned.title("While more and more frames are hidden");
+    }
     Figure::new(PAGE_MM, 60.0)
         .panel(read)
-        .panel(
-            Panel::new()
-                .x_label("Iteration")
-                .y_label("Free energy (nats per frame)")
-                .line(energy, Stroke::new(RAMP_COLOR)),
-        )
+        .panel(learned)
         .lettered()
 }
 
