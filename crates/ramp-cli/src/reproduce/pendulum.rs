@@ -63,11 +63,11 @@ impl Pendulum {
         run.films.size = self.size.map_or(run.films.size, usize::from);
         run.films.steps = self.steps.map_or(run.films.steps, usize::from);
         run.hidden = self.hidden.map_or(run.hidden, usize::from);
-        run.shape = match self.family {
+        run = run.with_shape(match self.family {
             FamilyName::Gaussian => Shape::Gaussian,
             FamilyName::Beta => Shape::Beta,
             FamilyName::Circle => Shape::Circle,
-        };
+        });
         run.beginning = self.beginning.map(|b| match b {
             BeginningName::Random => Beginning::Random,
             BeginningName::Circle => Beginning::Circle,

@@ -226,7 +226,7 @@ pub(super) fn learning_figure(results: &PendulumResults) -> Figure {
         .x_label("Iteration")
         .y_label("Free energy (nats per frame)")
         .line(energy, Stroke::new(RAMP_COLOR));
-    if results.settings.train.hide_warmup > 0 {
+    if results.settings.train.hide > 0.0 && results.settings.train.hide_warmup > 0 {
         learned = learned.title("While more and more frames are hidden");
     }
     Figure::new(PAGE_MM, 60.0)
