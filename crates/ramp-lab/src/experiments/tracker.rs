@@ -17,6 +17,7 @@ const RADIUS_SPREAD: f64 = 0.65;
 /// How far off the place in a frame is, and what else may happen to a point from frame to frame.
 const PLACE_SPREAD: f64 = 0.5;
 const STEP_SPREAD: f64 = 0.4;
+/// The penalty of the regressions: weights stay small, so that learning moves on gently.
 const RIDGE: f64 = 1e-3;
 /// Frames that are seen, and then not seen, in films with gaps.
 const SEEN: usize = 12;
