@@ -16,9 +16,26 @@ impl LeastSquares {
     /// Fits to points (feature after feature, point after point) and one or more targets for each.
     pub fn fit(points: &[f64], features: usize, targets: &[Vec<f64>]) -> Result<Self, LabError> {
         let count = points.len() / features.max(1);
-        if count <= features || targets.is_empty() || targets.iter().any(|t| t.len() != count) {
+        if count <= features {
             return Err(LabError::Invalid(format!(
-                "linear regression on {features} features needs more points than {count}, and targets for each"
+                "linear regression on {features} features needs more points than {count}"
+            )));
+        }
+        // A feature that never moves gets no weight.
+        Self::penalised(points, features, targets, 1e-9)
+    }
+
+    /// The same with so much of a penalty, per point, on the squares of all weights but the intercept.
+    pub fn penalised(
+        points: &[f64],
+        features: usize,
+        targets: &[Vec<f64>],
+        penalty: f64,
+    ) -> Result<Self, LabError> {
+        let count = points.len() / features.max(1);
+        if targets.is_empty() || targets.iter().any(|t| t.len() != count) {
+            return Err(LabError::Invalid(format!(
+                "linear regression needs targets for each of its {count} points"
             )));
         }
         let design = Mat::from_fn(count, features + 1, |i, k| match k == features {
@@ -27,9 +44,8 @@ impl LeastSquares {
         });
         let targets = Mat::from_fn(count, targets.len(), |i, k| targets[k][i]);
         let mut normal = design.transpose() * &design;
-        // A feature that never moves gets no weight.
         for k in 0..features {
-            normal[(k, k)] += 1e-9 * count as f64;
+            normal[(k, k)] += penalty * count as f64;
         }
         let factor = normal.llt(Side::Lower).map_err(|_| LabError::Singular {
             what: "the features of a regression",
@@ -47,7 +63,7 @@ impl LeastSquares {
                 .iter()
                 .enumerate()
                 .map(|(k, x)| x * self.weights[(k, target)]);
-            slope.sum::<f64>() + self.weights[(self.features, target)]
+            slope.sum::<f64>() + self.intercept(target)
         };
         (0..self.weights.ncols())
             .map(|t| {
@@ -57,6 +73,11 @@ impl LeastSquares {
                     .collect()
             })
             .collect()
+    }
+
+    /// What a target is where all features are zero.
+    pub fn intercept(&self, target: usize) -> f64 {
+        self.weights[(self.features, target)]
     }
 
     /// The weights of a target, feature by feature.

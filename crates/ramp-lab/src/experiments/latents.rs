@@ -3,6 +3,7 @@
 use crate::figure::{
     BLUE, BarSeries, Color, GREEN, Key, ORANGE, Panel, SKY, Stroke, VERMILLION, series,
 };
+use crate::metrics::mean;
 
 /// The colour of legend entries that hold for every level.
 pub(super) const INK: Color = Color::hex(0x333333);
@@ -87,6 +88,18 @@ pub(super) fn method_bars(methods: Vec<(&str, &[f64], Color)>) -> Vec<BarSeries>
         .into_iter()
         .map(|(name, heights, color)| BarSeries::new(name, heights.to_vec(), color))
         .collect()
+}
+
+/// The free energy per iteration, in nats per frame or whatever there is one latent for.
+pub(super) fn energy_panel(history: &[f64], per: &str) -> Panel {
+    // A page has room for a few hundred points.
+    let every = (history.len() / 400).max(1);
+    let points = history.chunks(every).enumerate();
+    let points = points.map(|(i, some)| ((i * every) as f64, mean(some)));
+    Panel::new()
+        .x_label("Iteration")
+        .y_label(format!("Free energy (nats per {per})"))
+        .line(points, Stroke::new(RAMP_COLOR))
 }
 
 #[cfg(test)]

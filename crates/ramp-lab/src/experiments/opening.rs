@@ -6,8 +6,8 @@
 //! equally far apart.
 
 use crate::error::LabError;
+use crate::least_squares::LeastSquares;
 use crate::pendulum::Films;
-use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use ramp::model::Model;
 use rayon::prelude::*;
@@ -118,39 +118,29 @@ pub(super) fn begin(
         true => (weights.len() / hidden, 1),
         false => (1, hidden),
     };
-    let units: Vec<Vec<f64>> = inputs
+    let units: Vec<f64> = inputs
         .par_iter()
-        .map(|x| {
+        .flat_map_iter(|x| {
             let mut sums: Vec<f64> = biases.iter().map(|&b| f64::from(b)).collect();
             for (i, &x) in x.iter().enumerate().filter(|(_, x)| **x != 0.0) {
                 for (h, sum) in sums.iter_mut().enumerate() {
                     *sum += f64::from(x) * f64::from(weights[h * unit + i * input]);
                 }
             }
-            sums.iter().map(|s| s.tanh()).collect()
+            sums.into_iter().map(f64::tanh)
         })
         .collect();
-    let design = Mat::from_fn(units.len(), hidden + 1, |r, h| match h == hidden {
-        true => 1.0,
-        false => units[r][h],
-    });
-    let targets = Mat::from_fn(units.len(), outputs, |r, k| targets[r][k]);
-    let count = units.len() as f64;
-    let mut normal = design.transpose() * &design;
-    for h in 0..hidden {
-        normal[(h, h)] += ridge * count;
-    }
-    let singular = |_| LabError::Singular {
-        what: "hidden units",
-    };
-    let factor = normal.llt(Side::Lower).map_err(singular)?;
-    let solution = factor.solve(design.transpose() * &targets);
+    let targets: Vec<Vec<f64>> = (0..outputs)
+        .map(|o| targets.iter().map(|t| t[o]).collect())
+        .collect();
+    let fit = LeastSquares::penalised(&units, hidden, &targets, ridge)?;
     let parameters = model.parameters_mut();
     for o in 0..outputs {
-        for h in 0..hidden {
-            parameters[last.start + o * hidden + h] = solution[(h, o)] as f32;
+        let to = &mut parameters[last.start + o * hidden..][..hidden];
+        for (to, weight) in to.iter_mut().zip(fit.direction(o)) {
+            *to = weight as f32;
         }
-        parameters[last_bias.start + o] = solution[(hidden, o)] as f32;
+        parameters[last_bias.start + o] = fit.intercept(o) as f32;
     }
     Ok(())
 }

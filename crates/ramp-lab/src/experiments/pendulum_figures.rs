@@ -1,7 +1,7 @@
 //! The figures of the pendulum: its films, the learned phase space, learning, and prediction.
 
 use super::keys::{angle_key, key};
-use super::latents::{INK, RAMP_COLOR, reference};
+use super::latents::{INK, RAMP_COLOR, energy_panel, reference};
 use super::pendulum::{PendulumResults, Shape};
 use super::pendulum_prediction::{Foreseen, Prediction};
 use crate::error::LabError;
@@ -216,16 +216,7 @@ pub(super) fn learning_figure(results: &PendulumResults) -> Figure {
             .map(move |p| (p.iteration as f64, p.r2.test[k].max(0.0)));
         read = read.line(line, Stroke::new(color)).named(name);
     }
-    let every = (results.free_energy_history.len() / 400).max(1);
-    let energy = results.free_energy_history.chunks(every).enumerate();
-    let energy = energy.map(|(i, some)| {
-        let mean = some.iter().sum::<f64>() / some.len() as f64;
-        ((i * every) as f64, mean)
-    });
-    let mut learned = Panel::new()
-        .x_label("Iteration")
-        .y_label("Free energy (nats per frame)")
-        .line(energy, Stroke::new(RAMP_COLOR));
+    let mut learned = energy_panel(&results.free_energy_history, "frame");
     if results.settings.train.hide > 0.0 && results.settings.train.hide_warmup > 0 {
         learned = learned.title("While more and more frames are hidden");
     }

@@ -1,7 +1,7 @@
 //! The figures of poses: what is seen, bodies drawn anew from latents, latents by angle, and how well limbs are told.
 
 use super::keys::angle_key;
-use super::latents::{INK, RAMP_COLOR};
+use super::latents::{INK, RAMP_COLOR, energy_panel};
 use super::pose::PoseResults;
 use super::pose_occlusion::Occluded;
 use super::pose_reading::{LimbTold, Reading, Seen};
@@ -352,16 +352,8 @@ pub(super) fn learning_figure(results: &PoseResults) -> Figure {
         .named("training images")
         .line(curve(|t| t.test), Stroke::new(RAMP_COLOR))
         .named("held-out images");
-    let every = (results.free_energy_history.len() / 400).max(1);
-    let energy = results.free_energy_history.chunks(every).enumerate();
-    let energy = energy.map(|(i, some)| ((i * every) as f64, mean(some)));
     Figure::new(PAGE_MM, 60.0)
         .panel(read)
-        .panel(
-            Panel::new()
-                .x_label("Iteration")
-                .y_label("Free energy (nats per joint)")
-                .line(energy, Stroke::new(RAMP_COLOR)),
-        )
+        .panel(energy_panel(&results.free_energy_history, "joint"))
         .lettered()
 }
