@@ -3,9 +3,17 @@
 use super::words::{Choice, Tuning};
 use super::{cost, tell};
 use crate::{Ending, Failure};
-use clap::Args;
-use ramp_lab::experiments::pose::{PoseResults, PoseRun};
+use clap::{Args, ValueEnum};
+use ramp_lab::experiments::pose::{PoseBeginning, PoseResults, PoseRun};
 use std::path::PathBuf;
+
+#[derive(Clone, Copy, ValueEnum)]
+enum BeginningName {
+    /// Random weights; the paper's
+    Random,
+    /// Limbs are told apart from the tips inwards, by linear maps
+    Limbs,
+}
 
 #[derive(Args)]
 pub struct Pose {
@@ -20,6 +28,12 @@ pub struct Pose {
     /// Held-out images, in place of the scale's
     #[arg(long, value_parser = clap::value_parser!(u32).range(20..))]
     test: Option<u32>,
+    /// What the networks say before they learn, in place of the recipe's
+    #[arg(long, value_enum)]
+    beginning: Option<BeginningName>,
+    /// Variations of each training image to learn from, itself included, in place of the recipe's
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=20))]
+    variations: Option<u32>,
     #[command(flatten)]
     tuning: Tuning,
 }
@@ -30,6 +44,14 @@ impl Pose {
         let mut run = PoseRun::new(choice.scale(), choice.recipe(), choice.seed);
         run.joints.clone_from(&self.joints);
         run.test = self.test.map_or(run.test, |n| n as usize);
+        if let Some(beginning) = self.beginning {
+            run.beginning = match beginning {
+                BeginningName::Random => PoseBeginning::Random,
+                BeginningName::Limbs => PoseBeginning::Limbs,
+            };
+        }
+        let of_each = &mut run.variations.of_each;
+        *of_each = self.variations.map_or(*of_each, |n| n as usize);
         self.tuning.apply(&mut run.n, &mut run.view, &mut run.train);
         run.threads = choice.threads();
         run

@@ -22,6 +22,7 @@ pub mod pose;
 mod pose_figures;
 mod pose_occlusion;
 mod pose_reading;
+mod pose_start;
 mod rival_course;
 mod run;
 mod session;

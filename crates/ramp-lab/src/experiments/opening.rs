@@ -94,25 +94,11 @@ pub(super) fn begin(
     targets: &[Vec<f64>],
     ridge: f64,
 ) -> Result<(), LabError> {
-    let of = |name: &str| -> Result<(Vec<usize>, Range<usize>), LabError> {
-        let name = format!("{network}/{name}");
-        let mut named = model.named_parameters().into_iter();
-        let found = named.find(|(n, _, _)| *n == name);
-        found
-            .map(|(_, shape, span)| (shape, span))
-            .ok_or_else(|| LabError::Invalid(format!("the start of films needs the array {name}")))
-    };
-    let ((first_shape, first), (_, first_bias)) = (of("0.weight")?, of("0.bias")?);
-    let ((last_shape, last), (_, last_bias)) = (of("1.weight")?, of("1.bias")?);
-    let (outputs, hidden) = (last_shape[0], last_shape[1]);
-    if let Some(odd) = targets.iter().find(|t| t.len() != outputs) {
-        return Err(LabError::Invalid(format!(
-            "a start with {} outputs does not fit a network with {outputs}",
-            odd.len()
-        )));
-    }
+    let (first_shape, first) = array(model, &format!("{network}/0.weight"))?;
+    let (_, first_bias) = array(model, &format!("{network}/0.bias"))?;
     let parameters = model.parameters();
     let (weights, biases) = (&parameters[first], &parameters[first_bias]);
+    let hidden = biases.len();
     // Wide first layers lie input by input.
     let (unit, input) = match first_shape[0] == hidden {
         true => (weights.len() / hidden, 1),
@@ -130,17 +116,50 @@ pub(super) fn begin(
             sums.into_iter().map(f64::tanh)
         })
         .collect();
+    begin_last(model, &format!("{network}/1"), &units, targets, ridge)
+}
+
+/// Where an array of a model lies, and its shape.
+fn array(model: &Model, name: &str) -> Result<(Vec<usize>, Range<usize>), LabError> {
+    let mut named = model.named_parameters().into_iter();
+    let found = named.find(|(n, _, _)| n == name);
+    found
+        .map(|(_, shape, span)| (shape, span))
+        .ok_or_else(|| LabError::Invalid(format!("this start needs the array {name}")))
+}
+
+/// Sets a linear layer so that its outputs for these units, row after row, come as near as they can to the targets.
+pub(super) fn begin_last(
+    model: &mut Model,
+    layer: &str,
+    units: &[f64],
+    targets: &[Vec<f64>],
+    ridge: f64,
+) -> Result<(), LabError> {
+    let (shape, weights) = array(model, &format!("{layer}.weight"))?;
+    let (_, biases) = array(model, &format!("{layer}.bias"))?;
+    let (outputs, inputs) = (biases.len(), weights.len() / biases.len());
+    if let Some(odd) = targets.iter().find(|t| t.len() != outputs) {
+        return Err(LabError::Invalid(format!(
+            "a start with {} outputs does not fit a network with {outputs}",
+            odd.len()
+        )));
+    }
     let targets: Vec<Vec<f64>> = (0..outputs)
         .map(|o| targets.iter().map(|t| t[o]).collect())
         .collect();
-    let fit = LeastSquares::penalised(&units, hidden, &targets, ridge)?;
+    let fit = LeastSquares::penalised(units, inputs, &targets, ridge)?;
+    // Wide layers lie input by input.
+    let (output, input) = match shape[0] == outputs {
+        true => (inputs, 1),
+        false => (1, outputs),
+    };
     let parameters = model.parameters_mut();
     for o in 0..outputs {
-        let to = &mut parameters[last.start + o * hidden..][..hidden];
-        for (to, weight) in to.iter_mut().zip(fit.direction(o)) {
-            *to = weight as f32;
+        for (i, weight) in fit.direction(o).into_iter().enumerate() {
+            parameters[weights.start + o * output + i * input] = weight as f32;
         }
-        parameters[last_bias.start + o] = fit.intercept(o) as f32;
+        parameters[biases.start + o] = fit.intercept(o) as f32;
     }
     Ok(())
 }
@@ -155,7 +174,7 @@ struct Components {
 impl Components {
     /// Those of these square pictures.
     fn of<'a>(pictures: impl Iterator<Item = &'a [u8]>) -> Result<Self, LabError> {
-        let coarse: Vec<Vec<f64>> = pictures.map(coarse).collect();
+        let coarse: Vec<Vec<f64>> = pictures.map(|p| coarse(p, CELLS)).collect();
         let (count, cells) = (coarse.len().max(1) as f64, CELLS * CELLS);
         let mean: Vec<f64> = (0..cells)
             .map(|i| coarse.iter().map(|c| c[i]).sum::<f64>() / count)
@@ -182,7 +201,7 @@ impl Components {
 
     /// Those of one picture.
     fn tell(&self, picture: &[u8]) -> [f64; 2] {
-        let coarse = coarse(picture);
+        let coarse = coarse(picture, CELLS);
         let part = |along: &Vec<f64>| {
             let cells = coarse.iter().zip(&self.mean).zip(along);
             cells.map(|((c, m), a)| (c - m) * a).sum()
@@ -191,13 +210,13 @@ impl Components {
     }
 }
 
-/// Sums over the cells of a coarse grid.
-fn coarse(picture: &[u8]) -> Vec<f64> {
+/// Sums over the cells of a coarse grid, so many on a side.
+pub(super) fn coarse(picture: &[u8], cells: usize) -> Vec<f64> {
     let side = picture.len().isqrt().max(1);
-    let mut sums = vec![0.0; CELLS * CELLS];
+    let mut sums = vec![0.0; cells * cells];
     for (i, &v) in picture.iter().enumerate().filter(|(_, v)| **v != 0) {
-        let cell = |at: usize| (at * CELLS / side).min(CELLS - 1);
-        sums[cell(i / side) * CELLS + cell(i % side)] += f64::from(v) / 255.0;
+        let cell = |at: usize| (at * cells / side).min(cells - 1);
+        sums[cell(i / side) * cells + cell(i % side)] += f64::from(v) / 255.0;
     }
     sums
 }

@@ -9,10 +9,11 @@ pub use super::pose_occlusion::Occluded;
 use super::pose_occlusion::occluded;
 pub use super::pose_reading::Told;
 use super::pose_reading::{LimbTold, Means, Seen, readings};
+use super::pose_start::begin_with_limbs;
 use super::run::{Outcome, Piece, Recipe, Scale, Watch, peak_rss_mb, write_json};
 use crate::error::LabError;
 use crate::metrics::mean;
-use crate::pose::{Body, NAMES, PATCH, Poses, tree};
+use crate::pose::{Body, NAMES, PATCH, Poses, Variations, tree};
 use ramp::data::Dataset;
 use ramp::family::View;
 use ramp::model::Model;
@@ -30,6 +31,16 @@ use std::time::Instant;
 /// Images that learning curves look at, of training and of held-out ones.
 const WATCHED: usize = 300;
 
+/// What the networks say before they have learned anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PoseBeginning {
+    /// Whatever random weights say.
+    Random,
+    /// A joint's latent is the directions of its limbs, told apart from the tips inwards by linear maps.
+    Limbs,
+}
+
 /// The settings of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PoseRun {
@@ -43,6 +54,8 @@ pub struct PoseRun {
     pub n: usize,
     /// Held-out images.
     pub test: usize,
+    /// What else is learned from.
+    pub variations: Variations,
     /// Training images, at most, that a regression is fitted to.
     pub regressed: usize,
     /// Dimensions of every latent.
@@ -53,6 +66,8 @@ pub struct PoseRun {
     pub view: View,
     /// The training settings.
     pub train: TrainSpec,
+    /// What the networks say at first.
+    pub beginning: PoseBeginning,
     /// The seed of data, weights and batches.
     pub seed: u64,
     /// Threads; all of the machine's by default.
@@ -67,7 +82,8 @@ impl PoseRun {
             Scale::Quick => (1000, 300, 800, 50),
         };
         let iterations = match (scale, recipe) {
-            (Scale::Paper, _) => 3000,
+            (Scale::Paper, Recipe::Paper) => 3000,
+            (Scale::Paper, Recipe::Ours) => 1500,
             (Scale::Quick, _) => 500,
         };
         let paper = TrainSpec {
@@ -77,10 +93,17 @@ impl PoseRun {
             seed,
             ..TrainSpec::default()
         };
-        let (view, train) = match recipe {
-            Recipe::Paper => (View::Natural, paper),
+        let (view, variations, train) = match recipe {
+            Recipe::Paper => (View::Natural, Variations::default(), paper),
             Recipe::Ours => (
                 View::Moments,
+                Variations {
+                    of_each: 4,
+                    turn: 0.35,
+                    zoom: 1.2,
+                    cover: 0.1,
+                    fade: 0.3,
+                },
                 TrainSpec {
                     learning_rate: 1e-3,
                     warmup: iterations / 10,
@@ -96,11 +119,16 @@ impl PoseRun {
             joints: None,
             n,
             test,
+            variations,
             regressed,
             dim: 6,
             hidden: 64,
             view,
             train,
+            beginning: match recipe {
+                Recipe::Paper => PoseBeginning::Random,
+                Recipe::Ours => PoseBeginning::Limbs,
+            },
             seed,
             threads: None,
         }
@@ -125,21 +153,25 @@ impl PoseRun {
         Ok((all.part(0..self.n), all.part(self.n..wanted)))
     }
 
-    /// The model before it has learned anything.
-    pub fn model(&self, data: &Dataset) -> Result<Model, LabError> {
+    /// The networks that look at patches.
+    pub(super) fn recognition() -> NetworkSpec {
         let layer = |channels, stride| ConvLayer {
             channels,
             kernel: 3,
             stride,
             padding: 1,
         };
-        let recognition = NetworkSpec::Conv(ConvSpec {
+        NetworkSpec::Conv(ConvSpec {
             image: [1, PATCH, PATCH],
             layers: vec![layer(32, 1), layer(64, 2), layer(32, 2)],
             dense: vec![],
             activation: Activation::Relu,
             initialization: None,
-        });
+        })
+    }
+
+    /// The model before it has learned anything.
+    pub fn model(&self, data: &Dataset) -> Result<Model, LabError> {
         let messages = NetworkSpec::Mlp(MlpSpec {
             hidden: vec![self.hidden],
             ..MlpSpec::default()
@@ -149,7 +181,7 @@ impl PoseRun {
             .families(&format!("gaussian({})", self.dim))?
             .view(self.view)
             .message_network(messages)
-            .observation_network(recognition)
+            .observation_network(Self::recognition())
             .start(self.recipe.start())
             .seed(self.seed)
             .build(data)?)
@@ -257,8 +289,11 @@ impl PoseRun {
     pub fn run(&self, out: &Path, watch: &mut dyn Watch) -> Result<Outcome<PoseResults>, LabError> {
         let start = Instant::now();
         let (train, test) = self.poses()?;
-        let data = train.dataset()?;
+        let data = self.variations.dataset(&train, self.seed)?;
         let mut model = self.model(&data)?;
+        if self.beginning == PoseBeginning::Limbs {
+            begin_with_limbs(&mut model, &Self::recognition(), self.view, &train)?;
+        }
         let few = (train.part(0..WATCHED), test.part(0..WATCHED));
         let few_data = (few.0.dataset()?, few.1.dataset()?);
         let folder = out.join("checkpoint");
@@ -285,11 +320,11 @@ impl PoseRun {
             Piece::Done(fitted) => fitted,
             Piece::Interrupted(at) => return Ok(Outcome::Interrupted(at)),
         };
+        drop(data);
         let (known, fresh) = (
-            Means::of(&model, &data)?,
+            Means::of(&model, &train.dataset()?)?,
             Means::of(&model, &test.dataset()?)?,
         );
-        drop(data);
         let train_seen = Seen {
             poses: &train,
             means: &known,

@@ -232,8 +232,11 @@ fn cloud(points: &[(f64, f64)], angles: &[f64], size: f32) -> Result<Panel, LabE
 
 /// Posterior means at every joint, projected onto the directions of linear regression to each limb.
 pub(super) fn angles_figure(readings: &[Reading], test: &Seen<'_>) -> Result<Figure, LabError> {
-    let mut figure = Figure::new(PAGE_MM, 130.0).columns(7);
-    for reading in readings {
+    /// Limbs in a row, beside which there is a narrow column for the key.
+    const ROW: usize = 6;
+    let shares = [[1.0; ROW].as_slice(), &[0.14]].concat();
+    let mut figure = Figure::new(PAGE_MM, 165.0).column_shares(shares);
+    for (i, reading) in readings.iter().enumerate() {
         let (joint, neighbour) = (reading.told.joint, reading.told.neighbour);
         let (u, v) = (reading.linear.direction(0), reading.linear.direction(1));
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
@@ -260,8 +263,13 @@ pub(super) fn angles_figure(readings: &[Reading], test: &Seen<'_>) -> Result<Fig
             .replace("left", "l.")
             .replace("right", "r.");
         figure = figure.panel(cloud(&points, &angles, 5.0)?.title(title));
+        figure = match i + 1 {
+            ROW => figure.panel(angle_key("angle")?),
+            n if n % ROW == 0 => figure.panel(Panel::new().without_axes()),
+            _ => figure,
+        };
     }
-    Ok(figure.panel(angle_key("angle")?))
+    Ok(figure)
 }
 
 /// Posterior means of two joints in the plane, by distances among them.

@@ -12,16 +12,20 @@ pub const STROKE: f64 = 2.0;
 /// 255 for black, to within the approximation of edges by straight lines.
 pub fn picture(pose: &Pose, centre: (f64, f64), size: usize) -> Vec<u8> {
     let mut ink = vec![0; size * size];
-    draw(pose, centre, size, &mut ink);
+    draw(pose, ALL_LIMBS, centre, size, &mut ink);
     ink
 }
 
-fn draw(pose: &Pose, centre: (f64, f64), size: usize, ink: &mut [u8]) {
+/// Limbs as bits, in the order of [`LIMBS`].
+pub(crate) type LimbSet = u16;
+pub(crate) const ALL_LIMBS: LimbSet = (1 << LIMBS.len()) - 1;
+
+fn draw(pose: &Pose, limbs: LimbSet, centre: (f64, f64), size: usize, ink: &mut [u8]) {
     let half = size as f64 / 2.0;
     // Pixel i lies half a pixel in from its edge.
     let corner = (centre.0 - half + 0.5, centre.1 - half + 0.5);
-    for &(a, b) in &LIMBS {
-        let (Some(a), Some(b)) = (pose[a], pose[b]) else {
+    for (i, &(a, b)) in LIMBS.iter().enumerate() {
+        let (Some(a), Some(b), 1) = (pose[a], pose[b], limbs >> i & 1) else {
             continue;
         };
         let (a, b) = (
@@ -48,14 +52,19 @@ fn draw(pose: &Pose, centre: (f64, f64), size: usize, ink: &mut [u8]) {
     }
 }
 
-/// What is seen around a joint of every pose; blank where the joint is not seen.
-pub(super) fn patches(poses: &[Pose], joint: usize) -> Vec<u8> {
+/// What is seen around a joint of every pose, where these limbs of each are drawn; blank where the joint is not seen.
+pub(crate) fn patches(
+    poses: &[Pose],
+    joint: usize,
+    limbs: impl Fn(usize) -> LimbSet + Sync,
+) -> Vec<u8> {
     let mut all = vec![0; poses.len() * PATCH * PATCH];
     all.par_chunks_exact_mut(PATCH * PATCH)
         .zip(poses)
-        .for_each(|(ink, pose)| {
+        .enumerate()
+        .for_each(|(i, (ink, pose))| {
             if let Some(centre) = pose[joint] {
-                draw(pose, centre, PATCH, ink);
+                draw(pose, limbs(i), centre, PATCH, ink);
             }
         });
     all
@@ -88,7 +97,7 @@ mod tests {
                 let Some(at) = pose[joint] else { continue };
                 // Whole pixels apart, windows show the same pixels.
                 let whole = picture(pose, (at.0 + 9.0, at.1 - 30.0), 128);
-                let patch = &patches(std::slice::from_ref(pose), joint);
+                let patch = &patches(std::slice::from_ref(pose), joint, |_| ALL_LIMBS);
                 for y in 0..PATCH {
                     for x in 0..PATCH {
                         let there = whole[(y + 48 + 30) * 128 + x + 48 - 9];

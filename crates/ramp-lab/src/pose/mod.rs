@@ -3,9 +3,12 @@
 mod body;
 mod drawing;
 mod mat;
+mod variations;
 
 pub use body::Body;
+pub(crate) use drawing::{ALL_LIMBS, patches};
 pub use drawing::{PATCH, STROKE, picture};
+pub use variations::Variations;
 
 use crate::error::LabError;
 use ramp::data::Dataset;
@@ -81,6 +84,21 @@ pub fn tree() -> Result<FactorTree, GraphError> {
 
 fn patch_name(joint: &str) -> String {
     format!("{joint}_patch")
+}
+
+/// The patches around joints as observations of [`tree`]: whether a joint of a pose is seen, and which limbs are drawn there.
+fn observed(
+    poses: &[Pose],
+    seen: impl Fn(usize, usize) -> bool,
+    limbs: impl Fn(usize, usize) -> drawing::LimbSet + Sync,
+) -> Result<Dataset, LabError> {
+    let mut data = Dataset::new();
+    for (joint, name) in NAMES.iter().enumerate() {
+        let present = (0..poses.len()).map(|pose| seen(pose, joint)).collect();
+        let patches = patches(poses, joint, |pose| limbs(pose, joint));
+        data = data.observe_bytes(patch_name(name), PATCH * PATCH, patches, Some(present))?;
+    }
+    Ok(data)
 }
 
 /// What is in sight of a joint.
@@ -187,15 +205,10 @@ impl Poses {
             .iter()
             .map(|pose| std::array::from_fn(|j| pose[j].filter(|_| sights[j] != Sight::Hidden)))
             .collect();
-        let mut data = Dataset::new();
-        for (joint, name) in NAMES.iter().enumerate() {
-            let seen = sights[joint] == Sight::Seen;
-            let present = drawn.iter().map(|pose| seen && pose[joint].is_some());
-            let present = present.collect();
-            let patches = drawing::patches(&drawn, joint);
-            data = data.observe_bytes(patch_name(name), PATCH * PATCH, patches, Some(present))?;
-        }
-        Ok(data)
+        let seen = |pose: usize, joint: usize| {
+            sights[joint] == Sight::Seen && drawn[pose][joint].is_some()
+        };
+        observed(&drawn, seen, |_, _| ALL_LIMBS)
     }
 
     /// The poses from one place to another.
