@@ -173,12 +173,13 @@ mod tests {
             ..Variations::default()
         };
         let drawn = varied.drawn(200, 5);
-        let mut share = [0.0; 2];
+        let mut limbs = [0; 2];
         for (pose, sets) in drawn.iter().enumerate() {
-            let limbs: u32 = sets.iter().map(|s| s.count_ones()).sum();
-            share[pose % 2] += f64::from(limbs) / (100 * JOINTS * LIMBS.len()) as f64;
+            limbs[pose % 2] += sets.iter().map(|s| s.count_ones()).sum::<u32>();
         }
-        assert_eq!(share[0], 1.0);
-        assert!((share[1] - 0.7).abs() < 0.02, "{}", share[1]);
+        let all = 100 * JOINTS * LIMBS.len();
+        assert_eq!(limbs[0] as usize, all);
+        let share = f64::from(limbs[1]) / all as f64;
+        assert!((share - 0.7).abs() < 0.02, "{share}");
     }
 }
