@@ -234,8 +234,10 @@ fn cloud(points: &[(f64, f64)], angles: &[f64], size: f32) -> Result<Panel, LabE
 pub(super) fn angles_figure(readings: &[Reading], test: &Seen<'_>) -> Result<Figure, LabError> {
     /// Limbs in a row, beside which there is a narrow column for the key.
     const ROW: usize = 6;
-    let shares = [[1.0; ROW].as_slice(), &[0.14]].concat();
-    let mut figure = Figure::new(PAGE_MM, 165.0).column_shares(shares);
+    let shares = [[1.0; ROW].as_slice(), &[0.25]].concat();
+    let mut figure = Figure::new(PAGE_MM, 165.0)
+        .columns(ROW + 1)
+        .column_shares(shares);
     for (i, reading) in readings.iter().enumerate() {
         let (joint, neighbour) = (reading.told.joint, reading.told.neighbour);
         let (u, v) = (reading.linear.direction(0), reading.linear.direction(1));
