@@ -497,17 +497,25 @@ mod tests {
         let poses = body.poses(1500, 1).poses;
         let looked = Looked::at(&poses, 6).unwrap();
         for (joint, neighbour) in [(0, 1), (1, 0), (1, 2), (7, 6), (7, 8)] {
-            let points: Vec<f64> = looked.limbs[joint]
-                .row_iter()
-                .flat_map(|row| row.iter().copied().collect::<Vec<_>>())
-                .collect();
             let angles = poses.iter().filter_map(|p| direction(p, joint, neighbour));
             let (cos, sin): (Vec<f64>, Vec<f64>) = angles.map(|a| (a.cos(), a.sin())).unzip();
             let truth = [cos, sin];
-            let fit = LeastSquares::fit(&points, 6, &truth).unwrap();
-            let told = fit.predict(&points);
-            let r2 = mean(&[0, 1].map(|k| r_squared(&truth[k], &told[k])));
-            assert!(r2 > 0.65, "{joint} {neighbour}: {r2}");
+            let read_off = |points: &[f64]| {
+                let fit = LeastSquares::fit(points, 6, &truth).unwrap();
+                let told = fit.predict(points);
+                mean(&[0, 1].map(|k| r_squared(&truth[k], &told[k])))
+            };
+            let limbs = looked.limbs[joint].row_iter();
+            let limbs: Vec<f64> = limbs.flat_map(|row| row.iter()).copied().collect();
+            let own = looked.patches[joint].chunks(PATCH * PATCH);
+            let own: Vec<f64> = own.flat_map(|patch| turns(patch, 3)).collect();
+            let (apart, alone) = (read_off(&limbs), read_off(&own));
+            let tip = outer(joint).next().is_none();
+            let gain = if tip { -0.01 } else { 0.1 };
+            assert!(
+                apart > 0.3 && apart > alone + gain,
+                "{joint} {neighbour}: {apart} told apart, {alone} in the patch"
+            );
         }
     }
 
