@@ -84,7 +84,7 @@ impl PoseRun {
         let iterations = match (scale, recipe) {
             (Scale::Paper, Recipe::Paper) => 3000,
             (Scale::Paper, Recipe::Ours) => 1500,
-            (Scale::Quick, _) => 500,
+            (Scale::Quick, _) => 350,
         };
         let paper = TrainSpec {
             iterations,
