@@ -55,29 +55,23 @@ fn check(inputs: usize, outputs: usize, rows: usize, filled: f64, seed: u64) {
                 f64::from(bias[o]) + terms.sum::<f64>()
             };
             let places = || (0..outputs).flat_map(|o| (0..rows).map(move |r| (o, r)));
-            let mut output = vec![f32::NAN; outputs * rows];
-            let finish = Finish::Keep;
-            forward_on(
-                route,
-                &weights,
-                &bias,
-                input,
-                &mut output,
-                finish,
-                &mut scratch,
-            );
-            assert_close(&output, places().map(|(o, r)| sum(o, r)), &what);
-            let finish = Finish::Activate(Activation::Tanh, None);
-            forward_on(
-                route,
-                &weights,
-                &bias,
-                input,
-                &mut output,
-                finish,
-                &mut scratch,
-            );
-            assert_close(&output, places().map(|(o, r)| sum(o, r).tanh()), &what);
+            let mut forward = |finish| {
+                let mut output = vec![f32::NAN; outputs * rows];
+                forward_on(
+                    route,
+                    &weights,
+                    &bias,
+                    input,
+                    &mut output,
+                    finish,
+                    &mut scratch,
+                );
+                output
+            };
+            let kept = forward(Finish::Keep);
+            assert_close(&kept, places().map(|(o, r)| sum(o, r)), &what);
+            let activated = forward(Finish::Activate(Activation::Tanh, None));
+            assert_close(&activated, places().map(|(o, r)| sum(o, r).tanh()), &what);
 
             let mut grad_weights = vec![1.0; inputs * outputs];
             let mut grad_bias = vec![1.0; outputs];
