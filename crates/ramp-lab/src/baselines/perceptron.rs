@@ -3,6 +3,7 @@
 use crate::error::LabError;
 use ramp::network::{Block, Mlp, Network, ROW_UNIT};
 use rand_chacha::ChaCha8Rng;
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::sequences::Sequences;
@@ -108,6 +109,11 @@ pub(super) fn padded(rows: usize) -> usize {
     rows.next_multiple_of(ROW_UNIT)
 }
 
+thread_local! {
+    /// The room of the last sequence: films are large, and asking the system for room takes longer than reading them.
+    static ROOM: Cell<Vec<f32>> = const { Cell::new(vec![]) };
+}
+
 /// All observations of a sequence, row by row, and rows of zeros as padding.
 pub(super) struct Frames {
     width: usize,
@@ -119,7 +125,9 @@ impl Frames {
     pub fn read(data: &dyn Sequences, sequence: usize) -> Self {
         let (steps, width) = (data.steps(), data.width());
         let rows = padded(steps);
-        let mut values = vec![0.0; rows * width];
+        let mut values = ROOM.take();
+        values.resize(rows * width, 0.0);
+        values[steps * width..].fill(0.0);
         for (step, row) in values.chunks_exact_mut(width).take(steps).enumerate() {
             data.read(sequence, step, row);
         }
@@ -132,5 +140,11 @@ impl Frames {
 
     pub fn block(&self) -> Block<'_> {
         Block::row_major(&self.values, self.width, self.rows)
+    }
+}
+
+impl Drop for Frames {
+    fn drop(&mut self) {
+        ROOM.set(std::mem::take(&mut self.values));
     }
 }

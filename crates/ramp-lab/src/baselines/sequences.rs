@@ -30,8 +30,16 @@ impl Sequences for Films {
     }
 
     fn read(&self, sequence: usize, step: usize, to: &mut [f32]) {
-        for (to, &pixel) in to.iter_mut().zip(self.frame(sequence, step)) {
-            *to = f32::from(pixel) / 255.0;
+        to.fill(0.0);
+        let pieces = self.frame(sequence, step).chunks(16);
+        for (to, pixels) in to.chunks_mut(16).zip(pieces) {
+            // Nearly all of a frame is background.
+            if pixels.iter().fold(0, |any, pixel| any | pixel) == 0 {
+                continue;
+            }
+            for (to, &pixel) in to.iter_mut().zip(pixels) {
+                *to = f32::from(pixel) / 255.0;
+            }
         }
     }
 }
