@@ -120,7 +120,7 @@ pub(super) fn begin(
 }
 
 /// Where an array of a model lies, and its shape.
-fn array(model: &Model, name: &str) -> Result<(Vec<usize>, Range<usize>), LabError> {
+pub(super) fn array(model: &Model, name: &str) -> Result<(Vec<usize>, Range<usize>), LabError> {
     let mut named = model.named_parameters().into_iter();
     let found = named.find(|(n, _, _)| n == name);
     found

@@ -58,7 +58,7 @@ pub(super) fn patches_figure(poses: &Poses) -> Result<Figure, LabError> {
         .poses
         .iter()
         .take(50)
-        .min_by_key(|p| missing(p).abs_diff(1));
+        .min_by_key(|p| (missing(p).abs_diff(1), p[NECK].is_none()));
     let pose = pose.ok_or_else(|| LabError::Invalid("there is no pose to draw".into()))?;
     let whole = Panel::new().without_axes().equal_aspect();
     let whole = with_body(whole, pose, (0.0, 0.0), Stroke::new(BLACK).width(1.2));

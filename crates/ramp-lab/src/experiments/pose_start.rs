@@ -10,7 +10,7 @@
 //! found in this way. Its patch begins to say of them what linear regression can tell, and the messages between joints are
 //! those of a jointly Gaussian tree with the correlations that the directions have.
 
-use super::opening::{begin, begin_last, coarse};
+use super::opening::{array, begin, begin_last, coarse};
 use crate::error::LabError;
 use crate::least_squares::LeastSquares;
 use crate::pose::{ALL_LIMBS, JOINTS, LIMBS, NAMES, PATCH, Pose, Poses, neighbours, patches};
@@ -404,31 +404,22 @@ fn convolved(
     shown: &[usize],
 ) -> Result<Vec<f64>, LabError> {
     let inputs = PATCH * PATCH;
-    let named = model.named_parameters();
     let own = |part: &str| {
-        let name = format!("{name}/{part}");
-        let found = named.iter().find(|(n, _, _)| *n == name);
-        found.map(|(_, _, span)| &model.parameters()[span.clone()])
+        let (_, span) = array(model, &format!("{name}/{part}"))?;
+        Ok::<_, LabError>(&model.parameters()[span])
     };
-    let (Some(weights), Some(biases)) = (own("dense.0.weight"), own("dense.0.bias")) else {
-        return Err(LabError::Invalid(format!(
-            "this start needs convolutions and one layer after them in the network {name}"
-        )));
-    };
-    let width = weights.len() / biases.len();
+    let width = own("dense.0.weight")?.len() / own("dense.0.bias")?.len();
     // The same network, whose last layer hands on what it sees.
     let network = recognition.build(inputs, width)?;
-    let parameters: Vec<f32> = network
-        .parameters()
-        .iter()
-        .flat_map(|array| match (&array.name[..], own(&array.name)) {
-            ("dense.0.weight", _) | (_, None) => (0..array.len())
-                .map(|i| f32::from(u8::from(i / width == i % width)))
-                .collect(),
-            ("dense.0.bias", _) => vec![0.0; array.len()],
-            (_, Some(own)) => own.to_vec(),
-        })
-        .collect();
+    let mut parameters: Vec<f32> = vec![];
+    for array in network.parameters() {
+        match &array.name[..] {
+            "dense.0.weight" => parameters
+                .extend((0..array.len()).map(|i| f32::from(u8::from(i / width == i % width)))),
+            "dense.0.bias" => parameters.extend(vec![0.0; array.len()]),
+            part => parameters.extend_from_slice(own(part)?),
+        }
+    }
     let rows = 4 * ROW_UNIT;
     let seen = shown.par_chunks(rows).flat_map_iter(|some| {
         let mut input = vec![0.0f32; rows * inputs];
