@@ -7,7 +7,7 @@ use crate::{Ending, Failure};
 use clap::Args;
 use ramp::project::{Findings, ModelFile, Project, Run};
 use ramp::storage::write_atomically;
-use ramp::train::{Control, Event, Fit as Trained, Stop, Trainer};
+use ramp::train::{Control, Event, Fit as Trained, Stop, Trainer, checkpoint_file};
 use ramp_lab::experiments::Watch;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -127,7 +127,7 @@ impl Fit {
                 user: true,
             })
         };
-        let state = out.join("checkpoint").join("checkpoint.safetensors");
+        let state = checkpoint_file(&out.join("checkpoint"));
         let there = state.exists() || out.join("weights.safetensors").exists();
         if there && !self.resume && !self.overwrite {
             return user(format!(

@@ -9,7 +9,6 @@ use crate::tree_data::TreeSample;
 use ramp::train::Decay;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use std::time::Instant;
 
 /// The settings of BBVI in an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,8 +90,6 @@ pub(super) struct BbviCourse<P> {
     pub curve: Vec<P>,
     /// Posterior means of fresh samples, a row per latent.
     pub means: Vec<Vec<f64>>,
-    /// Wall time of this session.
-    pub seconds: f64,
 }
 
 impl BbviSettings {
@@ -103,7 +100,6 @@ impl BbviSettings {
         measure: &(dyn Fn(&Bbvi, usize) -> P + Sync),
         watch: &mut dyn Watch,
     ) -> Result<Piece<BbviCourse<P>>, LabError> {
-        let start = Instant::now();
         let BbviTask {
             prefix,
             parents,
@@ -173,7 +169,6 @@ impl BbviSettings {
             means: (0..test.latents.len())
                 .map(|k| inference.means(k))
                 .collect(),
-            seconds: start.elapsed().as_secs_f64(),
         }))
     }
 }

@@ -5,7 +5,7 @@ use crate::error::LabError;
 use crate::metrics::median;
 use ramp::data::Dataset;
 use ramp::model::Model;
-use ramp::train::{Control, Event, Record, Stop, TrainSpec, Trainer};
+use ramp::train::{Control, Event, Record, Stop, TrainSpec, Trainer, checkpoint_file};
 use serde::{Serialize, de::DeserializeOwned};
 use std::path::Path;
 use std::time::Instant;
@@ -38,6 +38,11 @@ pub(super) struct Fitted<P> {
 }
 
 impl Fitting<'_> {
+    /// Whether an earlier session left a state, so that what the model begins with does not matter.
+    pub fn goes_on(&self) -> bool {
+        checkpoint_file(self.folder).exists()
+    }
+
     /// Trains a model or goes on doing so, measuring it now and then; `settings` tell whether an earlier curve belongs to it.
     pub fn run<P: Point>(
         &self,

@@ -1,6 +1,7 @@
 //! The linear Gaussian tree: RAMP against exact inference and the mean-field posterior (paper, "Gaussian Tree").
 
 use super::bbvi_course::{BbviSettings, BbviTask};
+use super::clock::Clock;
 use super::fitting::{Fitting, Point};
 use super::linear_tree_figures::{
     LinearTreeCurves, bbvi_figure, correlation_figure, variance_figure,
@@ -17,7 +18,6 @@ use ramp::model::Model;
 use ramp::train::{Decay, Optimizer, TrainSpec};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// Fresh samples on which everything is measured.
 const TEST_SAMPLES: usize = 10_000;
@@ -149,13 +149,13 @@ pub struct LinearTreeResults {
     pub corr_history: Vec<CurvePoint>,
     /// The learning curve of BBVI.
     pub bbvi_history: Vec<BbviPoint>,
-    /// Wall time of BBVI in this session, in seconds.
+    /// Wall time of BBVI over all sessions, in seconds.
     pub bbvi_seconds: f64,
     /// The free energy of every iteration's batch, in nats.
     pub free_energy_history: Vec<f64>,
     /// The population that free energies refer to.
     pub population: usize,
-    /// Wall time of this session, in seconds.
+    /// Wall time over all sessions, in seconds.
     pub seconds: f64,
     /// Steps taken.
     pub iterations: usize,
@@ -182,7 +182,8 @@ impl LinearTreeRun {
         out: &Path,
         watch: &mut dyn Watch,
     ) -> Result<Outcome<LinearTreeResults>, LabError> {
-        let start = Instant::now();
+        let folder = out.join("checkpoint");
+        let mut clock = Clock::start(watch, &folder, self);
         let generator = LinearTree::default();
         let train = generator.sample(self.n, self.seed, TRAIN)?;
         let data = train.dataset()?;
@@ -198,7 +199,6 @@ impl LinearTreeRun {
             .start(self.recipe.start())
             .seed(self.seed)
             .build(&data)?;
-        let folder = out.join("checkpoint");
         let fitting = Fitting {
             what: "RAMP",
             train: &self.train,
@@ -206,7 +206,7 @@ impl LinearTreeRun {
             folder: &folder,
         };
         let measure = |model: &Model, at: usize| measure(model, &test, &test_data, at);
-        let fitted = match fitting.run(&mut model, &data, self, &measure, watch)? {
+        let fitted = match fitting.run(&mut model, &data, self, &measure, &mut clock)? {
             Piece::Done(fitted) => fitted,
             Piece::Interrupted(at) => return Ok(Outcome::Interrupted(at)),
         };
@@ -222,7 +222,7 @@ impl LinearTreeRun {
             threads: self.threads,
             folder: &folder,
         };
-        let bbvi = match self.bbvi.run(task, &of_bbvi, watch)? {
+        let bbvi = match self.bbvi.run(task, &of_bbvi, &mut clock)? {
             Piece::Done(bbvi) => bbvi,
             Piece::Interrupted(at) => return Ok(Outcome::Interrupted(at)),
         };
@@ -241,10 +241,10 @@ impl LinearTreeRun {
             },
             corr_history: fitted.curve,
             bbvi_history: bbvi.curve,
-            bbvi_seconds: bbvi.seconds,
+            bbvi_seconds: clock.spent_on("BBVI"),
             free_energy_history: fitted.records.iter().map(|r| r.free_energy).collect(),
             population: self.train.population.unwrap_or(self.n),
-            seconds: start.elapsed().as_secs_f64(),
+            seconds: clock.seconds(),
             iterations: fitted.iteration,
             ms_per_iteration: fitted.ms_per_iteration,
             peak_rss_mb: peak_rss_mb(),

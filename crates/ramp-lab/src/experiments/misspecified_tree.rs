@@ -1,5 +1,6 @@
 //! Misspecified trees: RAMP on randomly perturbed trees over data from the balanced one (paper, "Structural Misspecification").
 
+use super::clock::Clock;
 use super::linear_tree::LinearTreeRun;
 use super::many::{Board, Many};
 use super::misspecified_tree_figures::{mismatch_figure, moves_figure};
@@ -180,7 +181,7 @@ pub struct MisspecifiedTreeResults {
     pub latents: Vec<LatentRecord>,
     /// One record per model.
     pub trees: Vec<TreeRecord>,
-    /// Wall time of this session, in seconds.
+    /// Wall time over all sessions, in seconds.
     pub seconds: f64,
     /// The most memory held, in MB.
     pub peak_rss_mb: Option<f64>,
@@ -214,7 +215,8 @@ impl MisspecifiedTreeRun {
         out: &Path,
         watch: &mut dyn Watch,
     ) -> Result<Outcome<MisspecifiedTreeResults>, LabError> {
-        let start = Instant::now();
+        let folder = out.join("checkpoint");
+        let mut clock = Clock::start(watch, &folder, self);
         self.train.check()?;
         let generator = LinearTree::default();
         let truth =
@@ -231,7 +233,7 @@ impl MisspecifiedTreeRun {
         };
         let many = Many {
             what: format!("{} trees", plans.len()),
-            folder: &out.join("checkpoint"),
+            folder: &folder,
             names: plans.iter().map(Plan::name).collect(),
             settings: self,
             iterations: self.train.iterations,
@@ -242,7 +244,7 @@ impl MisspecifiedTreeRun {
                 many.train(index, model, &bench.data, &self.train, board)
             })
         };
-        let finished: Vec<Finished> = match many.run(watch, &work)? {
+        let finished: Vec<Finished> = match many.run(&mut clock, &work)? {
             Ok(finished) => finished,
             Err(at) => return Ok(Outcome::Interrupted(at)),
         };
@@ -251,7 +253,7 @@ impl MisspecifiedTreeRun {
         let results = MisspecifiedTreeResults {
             latents: latents.concat(),
             trees,
-            seconds: start.elapsed().as_secs_f64(),
+            seconds: clock.seconds(),
             peak_rss_mb: peak_rss_mb(),
             settings: self.clone(),
             version: env!("CARGO_PKG_VERSION").into(),

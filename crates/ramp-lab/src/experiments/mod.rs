@@ -1,6 +1,7 @@
 //! The experiments: each trains, measures, writes `results.json` and its figures into one folder.
 
 mod bbvi_course;
+mod clock;
 mod fitting;
 mod keys;
 mod latents;

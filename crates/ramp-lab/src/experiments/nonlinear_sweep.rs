@@ -1,5 +1,6 @@
 //! Beyond the paper: how the methods compare as the link and the share of noise change.
 
+use super::clock::Clock;
 use super::latents::{BBVI_COLOR, GAUSSIAN_COLOR, RAMP_COLOR, level_means, level_names};
 use super::nonlinear_tree::NonlinearTreeRun;
 use super::run::{
@@ -11,7 +12,6 @@ use crate::metrics::mean;
 use crate::nonlinear_data::{Link, NonlinearTree};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use std::time::Instant;
 
 /// The settings of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,7 +96,7 @@ pub struct SweepCell {
     pub seed: u64,
     /// Absolute Spearman correlations of posterior means with true latents, on fresh samples.
     pub spearman: PerMethod,
-    /// Wall time in the session that ended it, in seconds.
+    /// Wall time over all sessions, in seconds.
     pub seconds: f64,
 }
 
@@ -107,7 +107,7 @@ pub struct NonlinearSweepResults {
     pub cells: Vec<SweepCell>,
     /// The level of every latent, 0 for the root.
     pub depth_of_latent: Vec<usize>,
-    /// Wall time of this session, in seconds.
+    /// Wall time over all sessions, in seconds.
     pub seconds: f64,
     /// The most memory held, in MB.
     pub peak_rss_mb: Option<f64>,
@@ -124,7 +124,8 @@ impl NonlinearSweepRun {
         out: &Path,
         watch: &mut dyn Watch,
     ) -> Result<Outcome<NonlinearSweepResults>, LabError> {
-        let start = Instant::now();
+        let folder = out.join("checkpoint");
+        let mut clock = Clock::start(watch, &folder, self);
         if self.links.is_empty() || self.noises.is_empty() || self.seeds == 0 {
             return Err(LabError::Invalid(
                 "a sweep needs at least one link, one share of noise and one seed".into(),
@@ -133,16 +134,14 @@ impl NonlinearSweepRun {
         let mut cells = vec![];
         for cell in self.cells() {
             let NonlinearTree { link, noise, .. } = cell.tree;
-            let folder = out
-                .join("checkpoint")
-                .join(format!("{link}-{noise}-{}", cell.seed));
+            let folder = folder.join(format!("{link}-{noise}-{}", cell.seed));
             let file = folder.join("cell.json");
             let stored: Option<SweepCell> = kept(&file, &cell);
             let done = match stored {
                 Some(stored) => stored,
                 None => {
                     let prefix = format!("{link} α={noise} · ");
-                    match cell.measure(&folder, &prefix, watch)? {
+                    match cell.measure(&folder, &prefix, &mut clock)? {
                         Piece::Interrupted(at) => return Ok(Outcome::Interrupted(at)),
                         Piece::Done((results, _)) => {
                             let done = SweepCell {
@@ -163,7 +162,7 @@ impl NonlinearSweepRun {
         let results = NonlinearSweepResults {
             cells,
             depth_of_latent: self.cell.tree.depth_of_latent()?,
-            seconds: start.elapsed().as_secs_f64(),
+            seconds: clock.seconds(),
             peak_rss_mb: peak_rss_mb(),
             settings: self.clone(),
             version: env!("CARGO_PKG_VERSION").into(),

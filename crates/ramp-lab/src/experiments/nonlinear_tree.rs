@@ -1,6 +1,7 @@
 //! The nonlinear tree: RAMP against BBVI and a supervised Gaussian approximation (paper, "Nonlinear Tree").
 
 use super::bbvi_course::{BbviSettings, BbviTask};
+use super::clock::Clock;
 use super::fitting::{Fitting, Point};
 use super::nonlinear_tree_figures::{Scatter, bars_figure, course_figure, scatter_figure};
 use super::run::{
@@ -19,7 +20,6 @@ use ramp::network::{MlpSpec, NetworkSpec};
 use ramp::train::{Decay, Optimizer, TrainSpec};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// The settings of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,9 +126,9 @@ pub struct NonlinearTreeResults {
     pub iterations: usize,
     /// The median time of a training step of RAMP, in milliseconds; absent when the session took none.
     pub ms_per_iteration: Option<f64>,
-    /// Wall time of BBVI in this session, in seconds.
+    /// Wall time of BBVI over all sessions, in seconds.
     pub bbvi_seconds: f64,
-    /// Wall time of this session, in seconds.
+    /// Wall time over all sessions, in seconds.
     pub seconds: f64,
     /// The most memory held, in MB.
     pub peak_rss_mb: Option<f64>,
@@ -163,7 +163,7 @@ impl NonlinearTreeRun {
         prefix: &str,
         watch: &mut dyn Watch,
     ) -> Result<Piece<(NonlinearTreeResults, Scatter)>, LabError> {
-        let start = Instant::now();
+        let mut clock = Clock::start(watch, folder, self);
         let mut train = self
             .tree
             .sample(self.n.saturating_add(self.test), self.seed)?;
@@ -197,7 +197,7 @@ impl NonlinearTreeRun {
                 spearman: spearmans(&means(model, &test_data)?, &test),
             })
         };
-        let fitted = match fitting.run(&mut model, &data, self, &point, watch)? {
+        let fitted = match fitting.run(&mut model, &data, self, &point, &mut clock)? {
             Piece::Done(fitted) => fitted,
             Piece::Interrupted(at) => return Ok(Piece::Interrupted(at)),
         };
@@ -217,7 +217,7 @@ impl NonlinearTreeRun {
             threads: self.threads,
             folder,
         };
-        let bbvi = match self.bbvi.run(task, &bbvi_point, watch)? {
+        let bbvi = match self.bbvi.run(task, &bbvi_point, &mut clock)? {
             Piece::Done(bbvi) => bbvi,
             Piece::Interrupted(at) => return Ok(Piece::Interrupted(at)),
         };
@@ -237,8 +237,8 @@ impl NonlinearTreeRun {
             free_energy_history: fitted.records.iter().map(|r| r.free_energy).collect(),
             iterations: fitted.iteration,
             ms_per_iteration: fitted.ms_per_iteration,
-            bbvi_seconds: bbvi.seconds,
-            seconds: start.elapsed().as_secs_f64(),
+            bbvi_seconds: clock.spent_on("BBVI"),
+            seconds: clock.seconds(),
             peak_rss_mb: peak_rss_mb(),
             settings: self.clone(),
             version: env!("CARGO_PKG_VERSION").into(),

@@ -1,5 +1,6 @@
 //! The pendulum: a chain of latents learned from films (paper, "Nonlinear Dynamical Systems").
 
+use super::clock::Clock;
 use super::fitting::{Fitting, Point};
 use super::opening::{Opening, begin_on_a_circle};
 use super::pendulum_figures::{
@@ -21,7 +22,6 @@ use ramp::network::{MlpSpec, NetworkSpec};
 use ramp::train::{Decay, TrainSpec};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// The random stream of training films, and that of test films.
 pub(super) const TRAIN: u64 = 0;
@@ -187,19 +187,14 @@ impl PendulumRun {
         self
     }
 
-    /// The model before it has learned anything but what it begins with, from these films.
-    pub(super) fn model(
-        &self,
-        steps: usize,
-        data: &Dataset,
-        films: &Films,
-    ) -> Result<Model, LabError> {
+    /// The model at random weights.
+    pub(super) fn model(&self, steps: usize, data: &Dataset) -> Result<Model, LabError> {
         let network = NetworkSpec::Mlp(MlpSpec {
             hidden: vec![self.hidden],
             ..MlpSpec::default()
         });
         let tree = FactorTree::chain(steps).map_err(ramp::Error::from)?;
-        let mut model = Model::builder(tree)
+        let model = Model::builder(tree)
             .families(self.shape.family())?
             .tying(Tying::Role)
             .view(self.view)
@@ -208,20 +203,22 @@ impl PendulumRun {
             .start(self.recipe.start())
             .seed(self.seed)
             .build(data)?;
-        match self.beginning() {
-            Beginning::Random => {}
-            Beginning::Circle => begin_on_a_circle(&mut model, films, &self.shape.opening())?,
-            Beginning::Tracker if self.shape == Shape::Gaussian && self.view == View::Moments => {
-                begin_tracking(&mut model, films)?;
-            }
-            Beginning::Tracker => {
-                return Err(LabError::Invalid(
-                    "only Gaussian latents that networks see by their moments can begin as trackers"
-                        .into(),
-                ));
-            }
-        }
         Ok(model)
+    }
+
+    /// Turns random weights into what the networks say at first, from these films.
+    pub(super) fn begin(&self, model: &mut Model, films: &Films) -> Result<(), LabError> {
+        match self.beginning() {
+            Beginning::Random => Ok(()),
+            Beginning::Circle => begin_on_a_circle(model, films, &self.shape.opening()),
+            Beginning::Tracker if self.shape == Shape::Gaussian && self.view == View::Moments => {
+                begin_tracking(model, films)
+            }
+            Beginning::Tracker => Err(LabError::Invalid(
+                "only Gaussian latents that networks see by their moments can begin as trackers"
+                    .into(),
+            )),
+        }
     }
 
     fn beginning(&self) -> Beginning {
@@ -276,9 +273,9 @@ pub struct PendulumResults {
     pub iterations: usize,
     /// The median time of a training step, in milliseconds; absent when the session took none.
     pub ms_per_iteration: Option<f64>,
-    /// Wall time of the rivals in this session, in seconds.
+    /// Wall time of the rivals over all sessions, in seconds.
     pub rival_seconds: f64,
-    /// Wall time of this session, in seconds.
+    /// Wall time over all sessions, in seconds.
     pub seconds: f64,
     /// The most memory held, in MB.
     pub peak_rss_mb: Option<f64>,
@@ -295,7 +292,8 @@ impl PendulumRun {
         out: &Path,
         watch: &mut dyn Watch,
     ) -> Result<Outcome<PendulumResults>, LabError> {
-        let start = Instant::now();
+        let folder = out.join("checkpoint");
+        let mut clock = Clock::start(watch, &folder, self);
         let train = self.films.films(self.seed, TRAIN)?;
         let sizes = Pendulum {
             sequences: self.test,
@@ -305,7 +303,6 @@ impl PendulumRun {
         let (truth, theta) = (train.targets(), train.theta.clone());
         let contact = films_figure(&train)?;
         let watched = Watched::new(&train, &test)?;
-        let folder = out.join("checkpoint");
         let test_truth = test.targets();
         let rivals = match &self.rivals {
             None => vec![],
@@ -316,7 +313,7 @@ impl PendulumRun {
                     folder: &folder,
                     threads: self.threads,
                 };
-                match task.run(settings, watch)? {
+                match task.run(settings, &mut clock)? {
                     Piece::Done(read) => read.into(),
                     Piece::Interrupted(at) => return Ok(Outcome::Interrupted(at)),
                 }
@@ -324,21 +321,23 @@ impl PendulumRun {
         };
         let read_off =
             |read: &Read| explained((&read.train, &truth), (&read.test, &test_truth), REGRESSED);
-        let rival_seconds = start.elapsed().as_secs_f64();
         let mut model = {
             let one = train.first(1).into_dataset()?;
-            self.model(self.films.steps, &one, &train)?
+            self.model(self.films.steps, &one)?
         };
-        // The films themselves move on: there is room for one copy.
-        let data = train.into_dataset()?;
         let fitting = Fitting {
             what: "RAMP",
             train: &self.train,
             threads: self.threads,
             folder: &folder,
         };
+        if !fitting.goes_on() {
+            self.begin(&mut model, &train)?;
+        }
+        // The films themselves move on: there is room for one copy.
+        let data = train.into_dataset()?;
         let measure = |model: &Model, iteration: usize| watched.measure(model, iteration);
-        let fitted = match fitting.run(&mut model, &data, self, &measure, watch)? {
+        let fitted = match fitting.run(&mut model, &data, self, &measure, &mut clock)? {
             Piece::Done(fitted) => fitted,
             Piece::Interrupted(at) => return Ok(Outcome::Interrupted(at)),
         };
@@ -358,8 +357,8 @@ impl PendulumRun {
             prediction,
             iterations: fitted.iteration,
             ms_per_iteration: fitted.ms_per_iteration,
-            rival_seconds,
-            seconds: start.elapsed().as_secs_f64(),
+            rival_seconds: clock.spent_on("SVAE") + clock.spent_on("CPC"),
+            seconds: clock.seconds(),
             peak_rss_mb: peak_rss_mb(),
             settings: self.clone(),
             version: env!("CARGO_PKG_VERSION").into(),

@@ -1,5 +1,6 @@
 //! The pendulum over widths of networks and learning rates (paper, "Pendulum", hyperparameter sweep).
 
+use super::clock::Clock;
 use super::many::{Board, Many};
 use super::pendulum::{PendulumRun, TEST, TRAIN};
 use super::pendulum_figures::Drawn;
@@ -97,7 +98,7 @@ pub struct PendulumCell {
 pub struct PendulumSweepResults {
     /// The models, by increasing free energy.
     pub cells: Vec<PendulumCell>,
-    /// Wall time of this session, in seconds.
+    /// Wall time over all sessions, in seconds.
     pub seconds: f64,
     /// The most memory held, in MB.
     pub peak_rss_mb: Option<f64>,
@@ -115,7 +116,8 @@ impl PendulumSweepRun {
         out: &Path,
         watch: &mut dyn Watch,
     ) -> Result<Outcome<PendulumSweepResults>, LabError> {
-        let start = Instant::now();
+        let folder = out.join("checkpoint");
+        let mut clock = Clock::start(watch, &folder, self);
         let cells = self.cells();
         if cells.is_empty() {
             return Err(LabError::Invalid(
@@ -133,7 +135,7 @@ impl PendulumSweepRun {
         let (data, test_data) = (train.into_dataset()?, test.clone().into_dataset()?);
         let many = Many {
             what: format!("{} models", cells.len()),
-            folder: &out.join("checkpoint"),
+            folder: &folder,
             names: cells
                 .iter()
                 .map(|c| format!("{}-{}", c.hidden, c.train.learning_rate))
@@ -144,7 +146,8 @@ impl PendulumSweepRun {
         };
         let work = |index: usize, board: &Board<'_>| {
             let (cell, start) = (&cells[index], Instant::now());
-            let mut model = cell.model(cell.films.steps, &data, &some)?;
+            let mut model = cell.model(cell.films.steps, &data)?;
+            cell.begin(&mut model, &some)?;
             let Some(fit) = many.train(index, &mut model, &data, &cell.train, board)? else {
                 return Ok(None);
             };
@@ -159,7 +162,7 @@ impl PendulumSweepRun {
                 plane: fresh.plane,
             }))
         };
-        let mut done: Vec<PendulumCell> = match many.run(watch, &work)? {
+        let mut done: Vec<PendulumCell> = match many.run(&mut clock, &work)? {
             Ok(done) => done,
             Err(at) => return Ok(Outcome::Interrupted(at)),
         };
@@ -179,7 +182,7 @@ impl PendulumSweepRun {
         }
         let results = PendulumSweepResults {
             cells: done,
-            seconds: start.elapsed().as_secs_f64(),
+            seconds: clock.seconds(),
             peak_rss_mb: peak_rss_mb(),
             settings: self.clone(),
             version: env!("CARGO_PKG_VERSION").into(),

@@ -1,5 +1,6 @@
 //! Poses: a tree in space, learned from what is seen around each joint of stick figures (paper, "Pose Estimation").
 
+use super::clock::Clock;
 use super::fitting::{Fitting, Point};
 use super::pose_figures::{
     angles_figure, learning_figure, occlusion_figure, patches_figure, reconstructions_figure,
@@ -26,7 +27,6 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// Images that learning curves look at, of training and of held-out ones.
 const WATCHED: usize = 300;
@@ -249,7 +249,7 @@ pub struct PoseResults {
     pub iterations: usize,
     /// The median time of a training step, in milliseconds; absent when the session took none.
     pub ms_per_iteration: Option<f64>,
-    /// Wall time of this session, in seconds.
+    /// Wall time over all sessions, in seconds.
     pub seconds: f64,
     /// The most memory held, in MB.
     pub peak_rss_mb: Option<f64>,
@@ -287,22 +287,22 @@ fn overall(rows: &[LimbTold], of: fn(&LimbTold) -> Told) -> Told {
 impl PoseRun {
     /// Trains, measures and writes `results.json` and figures into a folder; goes on from what is there.
     pub fn run(&self, out: &Path, watch: &mut dyn Watch) -> Result<Outcome<PoseResults>, LabError> {
-        let start = Instant::now();
+        let folder = out.join("checkpoint");
+        let mut clock = Clock::start(watch, &folder, self);
         let (train, test) = self.poses()?;
         let data = self.variations.dataset(&train, self.seed)?;
         let mut model = self.model(&data)?;
-        if self.beginning == PoseBeginning::Limbs {
-            begin_with_limbs(&mut model, &Self::recognition(), self.view, &train)?;
-        }
-        let few = (train.part(0..WATCHED), test.part(0..WATCHED));
-        let few_data = (few.0.dataset()?, few.1.dataset()?);
-        let folder = out.join("checkpoint");
         let fitting = Fitting {
             what: "RAMP",
             train: &self.train,
             threads: self.threads,
             folder: &folder,
         };
+        if self.beginning == PoseBeginning::Limbs && !fitting.goes_on() {
+            begin_with_limbs(&mut model, &Self::recognition(), self.view, &train)?;
+        }
+        let few = (train.part(0..WATCHED), test.part(0..WATCHED));
+        let few_data = (few.0.dataset()?, few.1.dataset()?);
         let measure = |model: &Model, iteration: usize| {
             let means = (
                 Means::of(model, &few_data.0)?,
@@ -316,7 +316,7 @@ impl PoseRun {
                 r2: overall(&rows, |r| r.kernel),
             })
         };
-        let fitted = match fitting.run(&mut model, &data, self, &measure, watch)? {
+        let fitted = match fitting.run(&mut model, &data, self, &measure, &mut clock)? {
             Piece::Done(fitted) => fitted,
             Piece::Interrupted(at) => return Ok(Outcome::Interrupted(at)),
         };
@@ -350,7 +350,7 @@ impl PoseRun {
             free_energy_history: fitted.records.iter().map(|r| r.free_energy).collect(),
             iterations: fitted.iteration,
             ms_per_iteration: fitted.ms_per_iteration,
-            seconds: start.elapsed().as_secs_f64(),
+            seconds: clock.seconds(),
             peak_rss_mb: peak_rss_mb(),
             settings: self.clone(),
             version: env!("CARGO_PKG_VERSION").into(),

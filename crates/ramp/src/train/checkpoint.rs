@@ -9,9 +9,6 @@ use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The file's name within the checkpoint folder.
-const FILE: &str = "checkpoint.safetensors";
-
 /// Everything the loop needs to go on as if it had never stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct State {
@@ -52,8 +49,9 @@ struct Header {
 
 const VERSION: u32 = 1;
 
-pub(super) fn path(folder: &Path) -> PathBuf {
-    folder.join(FILE)
+/// The checkpoint of a folder, whether or not it is there.
+pub fn checkpoint_file(folder: &Path) -> PathBuf {
+    folder.join("checkpoint.safetensors")
 }
 
 pub(super) fn save(
@@ -81,7 +79,7 @@ pub(super) fn save(
     if let Some(best) = &state.best {
         tensors.push(("best", &best.parameters));
     }
-    let path = path(folder);
+    let path = checkpoint_file(folder);
     let tensors = tensors
         .into_iter()
         .map(|(name, data)| (name.to_string(), vec![data.len()], data))
@@ -98,7 +96,7 @@ pub(super) fn load(
     rows: usize,
     data: Option<u64>,
 ) -> Result<Option<State>> {
-    let path = path(folder);
+    let path = checkpoint_file(folder);
     let Some((text, mut tensors)) = read_tensors(&path)? else {
         return Ok(None);
     };

@@ -8,6 +8,7 @@ mod spec;
 mod tests;
 mod trainer;
 
+pub use checkpoint::checkpoint_file;
 pub use observer::{Control, Event, Observer};
 pub use optimizer::Optimizer;
 pub use spec::{Decay, TrainSpec};
