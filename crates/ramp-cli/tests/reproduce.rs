@@ -147,9 +147,16 @@ fn mistakes_get_a_sentence_and_exit_code_2() {
                 "beta",
                 "--beginning",
                 "tracker",
-                "--without-rivals",
             ],
             "only Gaussian latents",
+        ),
+        (
+            &["reproduce", "pendulum", "--batch", "5000"],
+            "a batch of 5000 is larger than the 1000 training samples",
+        ),
+        (
+            &["reproduce", "pendulum", "--steps", "10", "--ahead", "9"],
+            "films of 10 frames cannot have 9 of them predicted",
         ),
     ] {
         let (code, sentence) = replaced(words);
@@ -223,6 +230,22 @@ fn a_full_disk_is_a_sentence_and_leaves_no_half_written_file() {
         .unwrap()
         .count();
     assert_eq!(left, 0, "nothing half-written stays");
+}
+
+#[test]
+fn films_may_be_few_small_and_short() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = "reproduce pendulum --size 8 --sequences 30 --steps 3 --iterations 4 --batch 10 --without-rivals --out";
+    let output = ramp()
+        .args(words.split(' '))
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let results = json(folder.path());
+    assert_eq!(results["settings"]["films"]["sequences"], 30);
+    assert_eq!(results["free_energy_history"].as_array().unwrap().len(), 4);
+    assert_eq!(results["prediction"]["ramp"].as_array().unwrap().len(), 1);
 }
 
 #[test]

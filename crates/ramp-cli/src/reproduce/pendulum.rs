@@ -1,6 +1,6 @@
 //! `ramp reproduce pendulum`: its words and its table.
 
-use super::words::{Choice, Tuning};
+use super::words::{Choice, Sequences, Tuning};
 use super::{cost, tell};
 use crate::{Ending, Failure};
 use clap::{Args, ValueEnum};
@@ -38,8 +38,11 @@ pub struct Pendulum {
     #[arg(long, value_parser = clap::value_parser!(u16).range(8..=512))]
     size: Option<u16>,
     /// Frames in a film, in place of the scale's
-    #[arg(long, value_parser = clap::value_parser!(u16).range(2..))]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(3..))]
     steps: Option<u16>,
+    /// Frames at the end of test films to be predicted from those before [default: a fifth of the film]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    ahead: Option<u16>,
     /// What every latent is
     #[arg(long, value_enum, default_value = "gaussian")]
     family: FamilyName,
@@ -53,7 +56,7 @@ pub struct Pendulum {
     #[arg(long)]
     without_rivals: bool,
     #[command(flatten)]
-    tuning: Tuning,
+    tuning: Tuning<Sequences>,
 }
 
 impl Pendulum {
@@ -62,6 +65,7 @@ impl Pendulum {
         let mut run = PendulumRun::new(choice.scale(), choice.recipe(), choice.seed);
         run.films.size = self.size.map_or(run.films.size, usize::from);
         run.films.steps = self.steps.map_or(run.films.steps, usize::from);
+        run.ahead = self.ahead.map_or((run.films.steps / 5).max(1), usize::from);
         run.hidden = self.hidden.map_or(run.hidden, usize::from);
         run = run.with_shape(match self.family {
             FamilyName::Gaussian => Shape::Gaussian,

@@ -1,6 +1,6 @@
 //! `ramp reproduce pendulum-sweep`: its words and its table.
 
-use super::words::{Choice, Tuning};
+use super::words::{Choice, Sequences, Tuning};
 use super::{cost, tell};
 use crate::{Ending, Failure};
 use clap::Args;
@@ -21,7 +21,7 @@ pub struct PendulumSweep {
     #[arg(long = "rate", allow_negative_numbers = true)]
     rates: Vec<f64>,
     #[command(flatten)]
-    tuning: Tuning,
+    tuning: Tuning<Sequences>,
 }
 
 impl PendulumSweep {

@@ -95,12 +95,42 @@ impl Choice {
     }
 }
 
-/// Numbers in place of the recipe's.
+/// How much there is to learn from, under the name that suits an experiment.
+pub trait Count {
+    fn count(&self) -> Option<u32>;
+}
+
 #[derive(Args)]
-pub struct Tuning {
+pub struct Samples {
     /// Training samples, in place of the scale's
     #[arg(long, value_parser = clap::value_parser!(u32).range(2..))]
     n: Option<u32>,
+}
+
+impl Count for Samples {
+    fn count(&self) -> Option<u32> {
+        self.n
+    }
+}
+
+#[derive(Args)]
+pub struct Sequences {
+    /// Training films, in place of the scale's
+    #[arg(long, value_parser = clap::value_parser!(u32).range(2..))]
+    sequences: Option<u32>,
+}
+
+impl Count for Sequences {
+    fn count(&self) -> Option<u32> {
+        self.sequences
+    }
+}
+
+/// Numbers in place of the recipe's.
+#[derive(Args)]
+pub struct Tuning<C: Args = Samples> {
+    #[command(flatten)]
+    count: C,
     /// Samples per step, in place of the recipe's
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
@@ -113,24 +143,28 @@ pub struct Tuning {
     /// Step size, in place of the recipe's
     #[arg(long, allow_negative_numbers = true)]
     learning_rate: Option<f64>,
+    /// The share of observations that are left out of a step, in place of the recipe's
+    #[arg(long)]
+    hide: Option<f64>,
     /// What networks see of beliefs, in place of the recipe's
     #[arg(long, value_enum)]
     view: Option<ViewName>,
 }
 
-impl Tuning {
+impl<C: Args + Count> Tuning<C> {
     pub fn apply(&self, n: &mut usize, view: &mut View, train: &mut TrainSpec) {
         let given = |asked: Option<u32>| asked.map(|n| n as usize);
-        *n = given(self.n).unwrap_or(*n);
+        *n = given(self.count.count()).unwrap_or(*n);
         train.batch = given(self.batch).or(train.batch);
         train.mixture = given(self.mixture).or(train.mixture);
         if let Some(iterations) = given(self.iterations) {
-            // Warm-ups keep their share of a shorter or longer run.
-            train.warmup = train.warmup * iterations / train.iterations;
-            train.hide_warmup = train.hide_warmup * iterations / train.iterations;
-            train.iterations = iterations;
+            *train = train.clone().lasting(iterations);
         }
         train.learning_rate = self.learning_rate.unwrap_or(train.learning_rate);
+        train.hide = self.hide.unwrap_or(train.hide);
+        if self.hide == Some(0.0) {
+            train.hide_run = None;
+        }
         *view = match self.view {
             None => *view,
             Some(ViewName::Moments) => View::Moments,

@@ -1,6 +1,6 @@
 //! Training RAMP within an experiment: learning curves, checkpoints, a stop button, times.
 
-use super::run::{Interrupted, Piece, Watch, keep, kept};
+use super::run::{Interrupted, Piece, Watch, belongs_to_others, keep, kept};
 use crate::error::LabError;
 use crate::metrics::median;
 use ramp::data::Dataset;
@@ -53,6 +53,12 @@ impl Fitting<'_> {
         watch: &mut dyn Watch,
     ) -> Result<Piece<Fitted<P>>, LabError> {
         let curve_file = self.folder.join("curves.json");
+        if self.goes_on() && belongs_to_others(&curve_file, settings) {
+            return Err(LabError::Invalid(format!(
+                "{} holds the state of a run with other settings; give this one another folder",
+                self.folder.display()
+            )));
+        }
         let mut curve: Vec<P> = kept(&curve_file, settings).unwrap_or_default();
         let every = (self.train.iterations / CURVE_POINTS).max(1);
         let mut times = vec![];
@@ -65,12 +71,15 @@ impl Fitting<'_> {
                     iterations,
                     model,
                 } => {
+                    watch.start(self.what, *iteration, *iterations);
                     curve.retain(|p| p.iteration() <= *iteration);
                     if *iteration == 0 {
                         trouble = measure(model, 0).map(|p| curve = vec![p]).err();
                     }
-                    watch.start(self.what, *iteration, *iterations);
-                    Control::Continue
+                    match trouble {
+                        Some(_) => Control::Stop,
+                        None => Control::Continue,
+                    }
                 }
                 Event::Begin => {
                     begun = Instant::now();
@@ -90,7 +99,7 @@ impl Fitting<'_> {
                     }
                 }
                 Event::Checkpoint { .. } => {
-                    trouble = keep(&curve_file, settings, &curve).err();
+                    trouble = trouble.take().or(keep(&curve_file, settings, &curve).err());
                     Control::Continue
                 }
                 _ => Control::Continue,

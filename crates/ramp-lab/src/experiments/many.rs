@@ -156,7 +156,8 @@ impl<S: Serialize + Sync> Many<'_, S> {
                     board.step(record.free_energy)
                 }
                 Event::Checkpoint { .. } => {
-                    trouble = keep(&self.steps_file(index), self.settings, &steps).err();
+                    let kept = keep(&self.steps_file(index), self.settings, &steps);
+                    trouble = trouble.take().or(kept.err());
                     Control::Continue
                 }
                 _ => Control::Continue,

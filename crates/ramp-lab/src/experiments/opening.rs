@@ -10,6 +10,7 @@ use crate::least_squares::LeastSquares;
 use crate::pendulum::Films;
 use faer::{Mat, Side};
 use ramp::model::Model;
+use ramp::network::{Block, MlpSpec, NetworkSpec, ROW_UNIT};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -94,33 +95,74 @@ pub(super) fn begin(
     targets: &[Vec<f64>],
     ridge: f64,
 ) -> Result<(), LabError> {
-    let (first_shape, first) = array(model, &format!("{network}/0.weight"))?;
-    let (_, first_bias) = array(model, &format!("{network}/0.bias"))?;
-    let parameters = model.parameters();
-    let (weights, biases) = (&parameters[first], &parameters[first_bias]);
-    let hidden = biases.len();
-    // Wide first layers lie input by input.
-    let (unit, input) = match first_shape[0] == hidden {
-        true => (weights.len() / hidden, 1),
-        false => (1, hidden),
-    };
-    let units: Vec<f64> = inputs
-        .par_iter()
-        .flat_map_iter(|x| {
-            let mut sums: Vec<f64> = biases.iter().map(|&b| f64::from(b)).collect();
-            for (i, &x) in x.iter().enumerate().filter(|(_, x)| **x != 0.0) {
-                for (h, sum) in sums.iter_mut().enumerate() {
-                    *sum += f64::from(x) * f64::from(weights[h * unit + i * input]);
-                }
-            }
-            sums.into_iter().map(f64::tanh)
-        })
-        .collect();
+    let (_, hidden) = array(model, &format!("{network}/0.bias"))?;
+    let same = NetworkSpec::Mlp(MlpSpec {
+        hidden: vec![hidden.len()],
+        ..MlpSpec::default()
+    });
+    let width = inputs.first().map_or(0, Vec::len);
+    let units = before_last(
+        model,
+        network,
+        "1",
+        (&same, width),
+        inputs.len(),
+        |i, to| {
+            to.copy_from_slice(&inputs[i]);
+        },
+    )?;
     begin_last(model, &format!("{network}/1"), &units, targets, ridge)
 }
 
+/// What the last layer of a network sees, row after row, of inputs that are written row by row; also given are the network's
+/// description and how many numbers an input has.
+pub(super) fn before_last(
+    model: &Model,
+    name: &str,
+    last: &str,
+    (spec, inputs): (&NetworkSpec, usize),
+    count: usize,
+    write: impl Fn(usize, &mut [f32]) + Sync,
+) -> Result<Vec<f64>, LabError> {
+    let own = |part: &str| {
+        let (_, span) = array(model, &format!("{name}/{part}"))?;
+        Ok::<_, LabError>(&model.parameters()[span])
+    };
+    let [weight, bias] = ["weight", "bias"].map(|part| format!("{last}.{part}"));
+    let width = own(&weight)?.len() / own(&bias)?.len();
+    // The same network, whose last layer hands on what it sees.
+    let network = spec.build(inputs, width)?;
+    let mut parameters: Vec<f32> = vec![];
+    for array in network.parameters() {
+        if array.name == weight {
+            let one = |i: usize| f32::from(u8::from(i / width == i % width));
+            parameters.extend((0..array.len()).map(one));
+        } else if array.name == bias {
+            parameters.extend(vec![0.0; array.len()]);
+        } else {
+            parameters.extend_from_slice(own(&array.name)?);
+        }
+    }
+    let rows = 4 * ROW_UNIT;
+    let all: Vec<usize> = (0..count).collect();
+    let seen = all.par_chunks(rows).flat_map_iter(|some| {
+        let mut input = vec![0.0; rows * inputs];
+        for (row, &i) in input.chunks_exact_mut(inputs).zip(some) {
+            write(i, row);
+        }
+        let mut output = vec![0.0; rows * width];
+        let mut tape = vec![0.0; network.tape_len(rows)];
+        let mut scratch = vec![0.0; network.scratch_len(rows)];
+        let block = Block::row_major(&input, inputs, rows);
+        network.forward(&parameters, block, &mut output, &mut tape, &mut scratch);
+        let places = (0..some.len()).flat_map(move |row| (0..width).map(move |k| k * rows + row));
+        places.map(move |at| f64::from(output[at]))
+    });
+    Ok(seen.collect())
+}
+
 /// Where an array of a model lies, and its shape.
-pub(super) fn array(model: &Model, name: &str) -> Result<(Vec<usize>, Range<usize>), LabError> {
+fn array(model: &Model, name: &str) -> Result<(Vec<usize>, Range<usize>), LabError> {
     let mut named = model.named_parameters().into_iter();
     let found = named.find(|(n, _, _)| n == name);
     found
@@ -226,12 +268,11 @@ mod tests {
     use super::*;
     use crate::pendulum::Pendulum;
     use ramp::graph::{FactorTree, Tying};
-    use ramp::network::{MlpSpec, NetworkSpec};
 
     #[test]
     fn pictures_of_a_pendulum_start_as_a_circle() {
-        // 12 by 12 pixels are few, 20 by 20 many: the first layer lies either way.
-        for size in [12, 20] {
+        // 12 by 12 pixels are few, 20 by 20 many: the first layer lies either way, and 16 by 16 are as many as hidden units.
+        for (size, hidden) in [(12, 32), (20, 32), (16, 256)] {
             let films = Pendulum {
                 size,
                 sequences: 100,
@@ -250,7 +291,7 @@ mod tests {
             let theta = films.theta.clone();
             let data = films.clone().into_dataset().unwrap();
             let network = NetworkSpec::Mlp(MlpSpec {
-                hidden: vec![32],
+                hidden: vec![hidden],
                 ..MlpSpec::default()
             });
             let mut model = Model::builder(FactorTree::chain(5).unwrap())

@@ -254,7 +254,7 @@ pub(super) fn strip_figure(films: &Films, foreseen: &[Foreseen]) -> Result<Figur
     let shown: Vec<usize> = (0..STRIP.min(ahead))
         .map(|i| i * (ahead - 1) / (STRIP.min(ahead) - 1).max(1))
         .collect();
-    let rows = 2 * foreseen.len().min(3);
+    let rows = 2 * foreseen.len();
     let mut panel = Panel::new()
         .without_axes()
         .equal_aspect()
@@ -270,7 +270,7 @@ pub(super) fn strip_figure(films: &Films, foreseen: &[Foreseen]) -> Result<Figur
             format!("+{}", k + 1),
             Anchor::Centre,
         );
-        for (film, foreseen) in foreseen.iter().take(3).enumerate() {
+        for (film, foreseen) in foreseen.iter().enumerate() {
             let truth = films.frame(film, steps - ahead + k);
             let mut expected = vec![0.0; size * size];
             for (&angle, &chance) in foreseen.angles[*k].iter().zip(&foreseen.chances[*k]) {

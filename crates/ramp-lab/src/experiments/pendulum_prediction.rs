@@ -18,13 +18,17 @@ pub struct Prediction {
     pub go_on: Vec<f64>,
 }
 
+/// Films whose predictions are drawn.
+const SHOWN: usize = 3;
+
 /// What was predicted for one film: candidate angles and their chances, step by step.
 pub(super) struct Foreseen {
     pub angles: Vec<Vec<f64>>,
     pub chances: Vec<Vec<f64>>,
 }
 
-/// Predicts the last `ahead` frames of test films from those before. Angles serve to judge, the model sees pictures.
+/// Predicts the last `ahead` frames of test films from those before, two at least, and tells what was foreseen of the first
+/// films. Angles serve to judge, the model sees pictures.
 pub(super) fn predict(
     model: &Model,
     (train, train_theta): (&Dataset, &[f64]),
@@ -32,12 +36,7 @@ pub(super) fn predict(
     ahead: usize,
 ) -> Result<(Prediction, Vec<Foreseen>), LabError> {
     let steps = test.sizes.steps;
-    let seen = steps.saturating_sub(ahead);
-    if seen < 2 {
-        return Err(LabError::Invalid(format!(
-            "to predict {ahead} frames, films need more than {steps}"
-        )));
-    }
+    let seen = steps - ahead;
     let reference = Reference::new(model, train, train.rows())?;
     let imputer = Imputer::new(model, &reference, train)?;
     let hidden = test.clone().into_beginnings(seen)?;
@@ -71,7 +70,9 @@ pub(super) fn predict(
             angles.push(shown);
             chances.push(weights);
         }
-        foreseen.push(Foreseen { angles, chances });
+        if film < SHOWN {
+            foreseen.push(Foreseen { angles, chances });
+        }
     }
     Ok((prediction, foreseen))
 }

@@ -48,8 +48,7 @@ impl PendulumSweepRun {
             Scale::Quick => {
                 cell.films.size = 16;
                 (cell.films.sequences, cell.films.steps) = (400, 50);
-                cell.train.iterations = 400;
-                cell.train.warmup = 40;
+                cell.train = cell.train.lasting(400);
                 (vec![32, 128], vec![5e-4, 2e-3])
             }
         };
@@ -123,6 +122,9 @@ impl PendulumSweepRun {
             return Err(LabError::Invalid(
                 "a sweep needs at least one width and one learning rate".into(),
             ));
+        }
+        for cell in &cells {
+            cell.check_learning()?;
         }
         let train = self.cell.films.films(self.cell.seed, TRAIN)?;
         let sizes = Pendulum {

@@ -10,7 +10,7 @@
 //! found in this way. Its patch begins to say of them what linear regression can tell, and the messages between joints are
 //! those of a jointly Gaussian tree with the correlations that the directions have.
 
-use super::opening::{array, begin, begin_last, coarse};
+use super::opening::{before_last, begin, begin_last, coarse};
 use crate::error::LabError;
 use crate::least_squares::LeastSquares;
 use crate::pose::{ALL_LIMBS, JOINTS, LIMBS, NAMES, PATCH, Pose, Poses, neighbours, patches};
@@ -18,7 +18,7 @@ use faer::linalg::solvers::DenseSolveCore;
 use faer::{Mat, Scale, Side};
 use ramp::family::View;
 use ramp::model::Model;
-use ramp::network::{Block, NetworkSpec, ROW_UNIT};
+use ramp::network::NetworkSpec;
 use rayon::prelude::*;
 
 /// Poses that a start looks at, at most.
@@ -363,7 +363,13 @@ pub(super) fn begin_with_limbs(
             .map(|&pose| patch(joint, pose).raw())
             .collect::<Result<Vec<_>, _>>()?;
         let name = format!("{name}_patch>{name}");
-        let units = convolved(model, recognition, &name, &looked.patches[joint], &shown)?;
+        let (inputs, patches) = (PATCH * PATCH, &looked.patches[joint]);
+        let network = (recognition, inputs);
+        let units = before_last(model, &name, "dense.0", network, shown.len(), |i, to| {
+            for (to, &v) in to.iter_mut().zip(&patches[shown[i] * inputs..]) {
+                *to = f32::from(v) / 255.0;
+            }
+        })?;
         let last = format!("{name}/dense.0");
         begin_last(model, &last, &units, &told, CONVOLUTIONS_RIDGE)?;
     }
@@ -393,50 +399,6 @@ pub(super) fn begin_with_limbs(
         begin(model, &name, &seen, &told, MESSAGES_RIDGE)?;
     }
     Ok(())
-}
-
-/// What the last layer of a recognition network sees of some patches, row by row.
-fn convolved(
-    model: &Model,
-    recognition: &NetworkSpec,
-    name: &str,
-    patches: &[u8],
-    shown: &[usize],
-) -> Result<Vec<f64>, LabError> {
-    let inputs = PATCH * PATCH;
-    let own = |part: &str| {
-        let (_, span) = array(model, &format!("{name}/{part}"))?;
-        Ok::<_, LabError>(&model.parameters()[span])
-    };
-    let width = own("dense.0.weight")?.len() / own("dense.0.bias")?.len();
-    // The same network, whose last layer hands on what it sees.
-    let network = recognition.build(inputs, width)?;
-    let mut parameters: Vec<f32> = vec![];
-    for array in network.parameters() {
-        match &array.name[..] {
-            "dense.0.weight" => parameters
-                .extend((0..array.len()).map(|i| f32::from(u8::from(i / width == i % width)))),
-            "dense.0.bias" => parameters.extend(vec![0.0; array.len()]),
-            part => parameters.extend_from_slice(own(part)?),
-        }
-    }
-    let rows = 4 * ROW_UNIT;
-    let seen = shown.par_chunks(rows).flat_map_iter(|some| {
-        let mut input = vec![0.0f32; rows * inputs];
-        for (row, &pose) in input.chunks_exact_mut(inputs).zip(some) {
-            for (to, &v) in row.iter_mut().zip(&patches[pose * inputs..]) {
-                *to = f32::from(v) / 255.0;
-            }
-        }
-        let mut output = vec![0.0; rows * width];
-        let mut tape = vec![0.0; network.tape_len(rows)];
-        let mut scratch = vec![0.0; network.scratch_len(rows)];
-        let block = Block::row_major(&input, inputs, rows);
-        network.forward(&parameters, block, &mut output, &mut tape, &mut scratch);
-        let places = (0..some.len()).flat_map(move |row| (0..width).map(move |k| k * rows + row));
-        places.map(move |at| f64::from(output[at]))
-    });
-    Ok(seen.collect())
 }
 
 #[cfg(test)]

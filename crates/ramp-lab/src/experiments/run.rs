@@ -23,7 +23,7 @@ pub enum Scale {
 pub enum Recipe {
     /// What works best.
     Ours,
-    /// The paper's table: full batch, 500 iterations of Adam at 0.001, networks that see natural parameters.
+    /// The settings of the paper's tables, networks that see natural parameters.
     Paper,
 }
 
@@ -170,14 +170,36 @@ pub(super) fn keep<T: Serialize>(
 pub(super) fn kept<T: DeserializeOwned>(path: &Path, settings: &impl Serialize) -> Option<T> {
     let bytes = std::fs::read(path).ok()?;
     let kept: Kept<T> = serde_json::from_slice(&bytes).ok()?;
-    (settings_value(settings).ok()? == kept.settings).then_some(kept.value)
+    (settings_value(settings).ok()? == without_threads(kept.settings)).then_some(kept.value)
 }
 
-/// Settings as they come back from a file: compared in this form, numbers that JSON cannot tell apart are the same.
+/// Whether there is a value that was kept under other settings.
+pub(super) fn belongs_to_others(path: &Path, settings: &impl Serialize) -> bool {
+    let stored = std::fs::read(path).ok();
+    let stored = stored.and_then(|b| serde_json::from_slice::<Kept<serde_json::Value>>(&b).ok());
+    stored.is_some_and(|kept| {
+        settings_value(settings).is_ok_and(|s| s != without_threads(kept.settings))
+    })
+}
+
+/// Settings as they come back from a file: compared in this form, numbers that JSON cannot tell apart are the same. Threads are
+/// left out, as they do not change results.
 fn settings_value(settings: &impl Serialize) -> Result<serde_json::Value, LabError> {
     let text = serde_json::to_string(settings);
     text.and_then(|text| serde_json::from_str(&text))
+        .map(without_threads)
         .map_err(|e| LabError::Invalid(format!("settings cannot be written as JSON: {e}")))
+}
+
+fn without_threads(value: serde_json::Value) -> serde_json::Value {
+    match value {
+        serde_json::Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(name, _)| name != "threads")
+            .map(|(name, value)| (name, without_threads(value)))
+            .collect(),
+        other => other,
+    }
 }
 
 #[cfg(test)]
@@ -218,7 +240,13 @@ pub(super) mod tests {
         keep(&file, &1, &vec![0.1, 0.2]).unwrap();
         assert_eq!(kept(&file, &1), Some(vec![0.1, 0.2]));
         assert_eq!(kept::<Vec<f64>>(&file, &2), None);
+        assert!(belongs_to_others(&file, &2) && !belongs_to_others(&file, &1));
+        let settings =
+            |threads: usize| serde_json::json!({ "seed": 1, "cell": { "threads": threads } });
+        keep(&file, &settings(1), &vec![0.3]).unwrap();
+        assert_eq!(kept(&file, &settings(2)), Some(vec![0.3]));
         std::fs::write(&file, "{ half").unwrap();
+        assert!(!belongs_to_others(&file, &2));
         assert_eq!(kept::<Vec<f64>>(&file, &1), None);
     }
 }

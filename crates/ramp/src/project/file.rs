@@ -283,8 +283,8 @@ impl ModelFile {
         let mut table = Table::try_from(&defaults)
             .map_err(|e| Error::Invalid(format!("the defaults of training: {e}")))?;
         let mut known: Vec<&str> =
-            "iterations batch learning_rate optimizer warmup decay clip mixture population hide \
-                                    hide_run hide_warmup evaluate_every patience seed"
+            "iterations batch learning_rate optimizer even_rates warmup decay clip mixture population \
+                                    hide hide_run hide_warmup evaluate_every patience seed"
                 .split_whitespace()
                 .collect();
         known.sort_unstable();

@@ -70,12 +70,15 @@ pub(super) struct Group {
 impl Group {
     /// Biases and scales do not decay: they have no size that should be pulled to zero (a precision, for one, lives in the
     /// last layer's bias). Adam moves every weight by about the rate, however many there are: where a unit sums over very
-    /// many inputs, as over the pixels of a picture, all of them together would move it too far.
-    pub fn new(parameter: &Parameter, start: usize) -> Self {
+    /// many inputs, as over the pixels of a picture, all of them together would move it too far, unless rates are `even`.
+    pub fn new(parameter: &Parameter, start: usize, even: bool) -> Self {
         Group {
             span: start..start + parameter.len(),
             decays: parameter.shape.len() > 1,
-            part: (MANY_INPUTS / parameter.inputs as f64).min(1.0),
+            part: match even {
+                true => 1.0,
+                false => (MANY_INPUTS / parameter.inputs as f64).min(1.0),
+            },
         }
     }
 }

@@ -38,6 +38,9 @@ pub struct TrainSpec {
     pub learning_rate: f64,
     /// The update rule.
     pub optimizer: Optimizer,
+    /// Whether Adam has one rate for all weights. By default the weights of units with more than 512 inputs learn at a lower
+    /// one: each moves by about the rate, so that all of them together would move a unit too far.
+    pub even_rates: bool,
     /// Iterations over which the learning rate rises from zero.
     pub warmup: usize,
     /// What it does afterwards.
@@ -74,6 +77,7 @@ impl Default for TrainSpec {
             batch: None,
             learning_rate: 1e-3,
             optimizer: Optimizer::default(),
+            even_rates: false,
             warmup: 0,
             decay: Decay::default(),
             clip: None,
@@ -163,6 +167,26 @@ impl TrainSpec {
                 }
                 _ => Ok(()),
             },
+        }
+    }
+
+    /// The same with more or fewer iterations, of which warm-ups keep their share.
+    ///
+    /// ```
+    /// # use ramp::train::TrainSpec;
+    /// let spec = TrainSpec { iterations: 1000, warmup: 100, ..TrainSpec::default() };
+    /// assert_eq!(spec.lasting(50).warmup, 5);
+    /// ```
+    pub fn lasting(self, iterations: usize) -> Self {
+        let part = |of: usize| {
+            let part = of as u128 * iterations as u128 / self.iterations.max(1) as u128;
+            usize::try_from(part).unwrap_or(usize::MAX)
+        };
+        TrainSpec {
+            iterations,
+            warmup: part(self.warmup),
+            hide_warmup: part(self.hide_warmup),
+            ..self
         }
     }
 

@@ -139,7 +139,7 @@ impl<'a> Trainer<'a> {
             step: Workspace::default(),
             held_out: Workspace::default(),
             gradient: vec![0.0; model.parameters().len()],
-            groups: model.each_parameter(|_, p, start| Group::new(p, start)),
+            groups: model.each_parameter(|_, p, start| Group::new(p, start, self.spec.even_rates)),
         };
         let mut saved = state.progress.iteration;
         while stop == Stop::Finished && state.progress.iteration < self.spec.iterations {
