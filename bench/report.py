@@ -8,12 +8,20 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
+def folder_of(experiment, name, seed):
+    return ROOT / "out" / f"{experiment}-paper" / f"{name}-{seed}"
+
+
+def is_trained(experiment, name, seed):
+    return (folder_of(experiment, name, seed) / "results.json").exists()
+
+
 def trained(experiment, name, words, seed, unshown=()):
     """One run's results at paper scale; trained where they are not there yet, gone on with where they are half done. What is
     unshown, such as where files lie on this machine, does not go into RESULTS.md."""
-    folder = ROOT / "out" / f"{experiment}-paper" / f"{name}-{seed}"
+    folder = folder_of(experiment, name, seed)
     command = ["reproduce", experiment, "--scale", "paper", *words, "--seed", str(seed)]
-    if not (folder / "results.json").exists():
+    if not is_trained(experiment, name, seed):
         subprocess.run(["cargo", "run", "--release", "--", *command, *unshown, "--out", str(folder)], cwd=ROOT, check=True)
         commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
         (folder / "commit").write_text(commit.stdout.strip())

@@ -5,6 +5,7 @@ use super::{cost, tell};
 use crate::{Ending, Failure};
 use clap::{Args, ValueEnum};
 use ramp_lab::experiments::pendulum::{Beginning, PendulumResults, PendulumRun, Shape};
+use ramp_lab::pendulum::Pendulum as Films;
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -27,6 +28,24 @@ enum BeginningName {
     Tracker,
 }
 
+/// Sizes of films in place of the scale's.
+#[derive(Args)]
+pub struct FilmWords {
+    /// Pixels on a side of a frame, in place of the scale's
+    #[arg(long, value_parser = clap::value_parser!(u16).range(8..=512))]
+    size: Option<u16>,
+    /// Frames in a film, in place of the scale's
+    #[arg(long, value_parser = clap::value_parser!(u16).range(3..))]
+    steps: Option<u16>,
+}
+
+impl FilmWords {
+    pub fn apply(&self, films: &mut Films) {
+        films.size = self.size.map_or(films.size, usize::from);
+        films.steps = self.steps.map_or(films.steps, usize::from);
+    }
+}
+
 #[derive(Args)]
 pub struct Pendulum {
     #[command(flatten)]
@@ -34,12 +53,8 @@ pub struct Pendulum {
     /// Folder for results.json, figures and the checkpoint
     #[arg(long, default_value = "out/pendulum")]
     out: PathBuf,
-    /// Pixels on a side of a frame, in place of the scale's
-    #[arg(long, value_parser = clap::value_parser!(u16).range(8..=512))]
-    size: Option<u16>,
-    /// Frames in a film, in place of the scale's
-    #[arg(long, value_parser = clap::value_parser!(u16).range(3..))]
-    steps: Option<u16>,
+    #[command(flatten)]
+    films: FilmWords,
     /// Frames at the end of test films to be predicted from those before [default: a fifth of the film]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     ahead: Option<u16>,
@@ -63,8 +78,7 @@ impl Pendulum {
     fn settings(&self) -> PendulumRun {
         let choice = &self.choice;
         let mut run = PendulumRun::new(choice.scale(), choice.recipe(), choice.seed);
-        run.films.size = self.size.map_or(run.films.size, usize::from);
-        run.films.steps = self.steps.map_or(run.films.steps, usize::from);
+        self.films.apply(&mut run.films);
         run.ahead = self.ahead.map_or((run.films.steps / 5).max(1), usize::from);
         run.hidden = self.hidden.map_or(run.hidden, usize::from);
         run = run.with_shape(match self.family {

@@ -1,5 +1,6 @@
 //! `ramp reproduce pendulum-sweep`: its words and its table.
 
+use super::pendulum::FilmWords;
 use super::words::{Choice, Sequences, Tuning};
 use super::{cost, tell};
 use crate::{Ending, Failure};
@@ -21,6 +22,8 @@ pub struct PendulumSweep {
     #[arg(long = "rate", allow_negative_numbers = true)]
     rates: Vec<f64>,
     #[command(flatten)]
+    films: FilmWords,
+    #[command(flatten)]
     tuning: Tuning<Sequences>,
 }
 
@@ -31,10 +34,13 @@ impl PendulumSweep {
         if !self.hidden.is_empty() {
             run.widths = self.hidden.iter().map(|&n| n.into()).collect();
         }
-        if !self.rates.is_empty() {
-            run.rates = self.rates.clone();
+        let rates = self.rates.iter().copied();
+        let rates: Vec<f64> = rates.chain(self.tuning.learning_rate).collect();
+        if !rates.is_empty() {
+            run.rates = rates;
         }
         let cell = &mut run.cell;
+        self.films.apply(&mut cell.films);
         self.tuning
             .apply(&mut cell.films.sequences, &mut cell.view, &mut cell.train);
         run.threads = choice.threads();

@@ -142,7 +142,7 @@ pub struct Tuning<C: Args = Samples> {
     iterations: Option<u32>,
     /// Step size, in place of the recipe's
     #[arg(long, allow_negative_numbers = true)]
-    learning_rate: Option<f64>,
+    pub learning_rate: Option<f64>,
     /// The share of observations that are left out of a step, in place of the recipe's
     #[arg(long)]
     hide: Option<f64>,
