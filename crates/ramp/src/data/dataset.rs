@@ -41,6 +41,13 @@ impl Observation {
         self.present.is_none()
     }
 
+    /// One sample's numbers; zeros where it is missing.
+    pub fn numbers(&self, row: usize) -> Vec<f32> {
+        let mut numbers = vec![0.0; self.features];
+        self.write(row, &mut numbers, 1);
+        numbers
+    }
+
     /// Writes one sample's numbers with a given distance between them; zeros where it is missing.
     pub(crate) fn write(&self, row: usize, to: &mut [f32], stride: usize) {
         let span = row * self.features..(row + 1) * self.features;

@@ -81,20 +81,24 @@ pub(crate) struct Hidden {
 
 impl Hidden {
     /// Asks once for each row of each observation, observation by observation.
-    pub fn new(observations: usize, rows: usize, mut choose: impl FnMut(usize) -> bool) -> Self {
+    pub fn new(
+        observations: usize,
+        rows: usize,
+        mut choose: impl FnMut(usize, usize) -> bool,
+    ) -> Self {
         let words = rows.div_ceil(64);
         let mut bits = vec![0u64; observations * words];
-        for observation in bits.chunks_exact_mut(words) {
+        for (observation, bits) in bits.chunks_exact_mut(words).enumerate() {
             for r in 0..rows {
-                observation[r / 64] |= u64::from(choose(r)) << (r % 64);
+                bits[r / 64] |= u64::from(choose(observation, r)) << (r % 64);
             }
         }
         Hidden { words, bits }
     }
 
-    /// The bits of one observation, 64 rows to a word.
-    pub fn of(&self, observation: usize) -> &[u64] {
-        &self.bits[observation * self.words..][..self.words]
+    /// Whether an observation is to be left out of a row.
+    pub fn has(&self, observation: usize, row: usize) -> bool {
+        self.bits[observation * self.words + row / 64] >> (row % 64) & 1 == 1
     }
 }
 
@@ -102,6 +106,7 @@ impl Hidden {
 pub(crate) struct Batch<'a> {
     bound: &'a Bound<'a>,
     samples: &'a [u32],
+    hidden: Option<&'a Hidden>,
     presence: Presence,
     /// For every message, one or zero for every sample; `None` where all have it.
     masks: Vec<Option<Vec<f32>>>,
@@ -110,6 +115,15 @@ pub(crate) struct Batch<'a> {
 impl Batch<'_> {
     fn observation(&self, index: usize) -> &Observation {
         self.bound.observations[index]
+    }
+
+    /// Whether a row of the batch has an observation that is not hidden.
+    fn shows(&self, observation: usize, row: usize) -> bool {
+        let hidden = self.hidden.is_some_and(|h| h.has(observation, row));
+        !hidden
+            && self
+                .observation(observation)
+                .is_present(self.samples[row] as usize)
     }
 
     fn mask(&self, message: usize) -> Option<&[f32]> {
@@ -244,19 +258,21 @@ impl Model {
         &self,
         bound: &'a Bound<'a>,
         samples: &'a [u32],
-        hidden: Option<&Hidden>,
+        hidden: Option<&'a Hidden>,
     ) -> Batch<'a> {
         let count = self.plan.target.len();
+        let mut batch = Batch {
+            bound,
+            samples,
+            hidden,
+            presence: Presence::complete(count),
+            masks: vec![None; count],
+        };
         if hidden.is_none()
             && bound.lengths.is_none()
             && bound.observations.iter().all(|o| o.is_complete())
         {
-            return Batch {
-                bound,
-                samples,
-                presence: Presence::complete(count),
-                masks: vec![None; count],
-            };
+            return batch;
         }
         let words = samples.len().div_ceil(64);
         let mut bits = vec![0u64; count * words];
@@ -267,15 +283,8 @@ impl Model {
                 for source in &self.plan.sources[m as usize] {
                     match source {
                         Source::Observation { index, .. } => {
-                            let observation = bound.observations[*index];
-                            for (r, &n) in samples.iter().enumerate() {
-                                own[r / 64] |=
-                                    u64::from(observation.is_present(n as usize)) << (r % 64);
-                            }
-                            if let Some(hidden) = hidden {
-                                own.iter_mut()
-                                    .zip(hidden.of(*index))
-                                    .for_each(|(own, hidden)| *own &= !hidden);
+                            for r in 0..samples.len() {
+                                own[r / 64] |= u64::from(batch.shows(*index, r)) << (r % 64);
                             }
                         }
                         Source::Belief {
@@ -342,12 +351,8 @@ impl Model {
                 lists[m] = Some(list);
             }
         }
-        Batch {
-            bound,
-            samples,
-            presence: Presence::new(lists),
-            masks,
-        }
+        (batch.presence, batch.masks) = (Presence::new(lists), masks);
+        batch
     }
 
     /// Lays out the memory for batches of a given size.

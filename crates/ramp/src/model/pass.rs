@@ -306,12 +306,16 @@ impl Model {
                         } else {
                             (feature * rows + position * stride, rows, 1)
                         };
-                        for (r, &sample) in batch.samples[block_rows.clone()].iter().enumerate() {
+                        for (r, row) in block_rows.clone().enumerate() {
                             let to = &mut input[start + r * row_step..];
-                            observation.write(sample as usize, to, step);
+                            observation.write(batch.samples[row] as usize, to, step);
                             if *flag {
-                                to[features * step] =
-                                    f32::from(u8::from(observation.is_present(sample as usize)));
+                                let shows = batch.shows(*index, row);
+                                to[features * step] = f32::from(u8::from(shows));
+                                // What is missing is stored as zeros, what is hidden is not.
+                                for i in (0..*features).filter(|_| !shows) {
+                                    to[i * step] = 0.0;
+                                }
                             }
                         }
                         for r in block_rows.len()..stride {

@@ -364,13 +364,22 @@ fn sequences_of_unequal_length_are_as_good_as_chains_of_their_own_length() {
 
 #[test]
 fn what_is_hidden_is_as_good_as_missing() {
-    let tree = FactorTree::balanced(3, 2).unwrap();
+    hide_and_compare(FactorTree::balanced(3, 2).unwrap());
+    // Factors of three, whose networks hear which of their observations are there.
+    let factors = [["u", "v", "a"], ["u", "b", "c"], ["v", "d", "e"]].map(Vec::from);
+    hide_and_compare(FactorTree::from_factors(&factors, None).unwrap());
+}
+
+fn hide_and_compare(tree: FactorTree) {
+    let observations = tree.observations().len();
     let data = noise(&tree, 1, 50, 0.0, 5);
-    let model = Model::builder(tree.clone()).build(&data).unwrap();
+    let missing_data = noise(&tree, 1, 50, 0.3, 6);
+    let model = Model::builder(tree.clone()).build(&missing_data).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(8);
-    let pattern: Vec<bool> = (0..4 * 50).map(|_| rng.random_bool(0.4)).collect();
-    let mut next = pattern.iter().copied();
-    let hidden = Hidden::new(4, 50, |_| next.next().unwrap());
+    let pattern: Vec<bool> = (0..observations * 50)
+        .map(|_| rng.random_bool(0.4))
+        .collect();
+    let hidden = Hidden::new(observations, 50, |i, row| pattern[i * 50 + row]);
     let mut missing = Dataset::new();
     for (i, &x) in tree.observations().iter().enumerate() {
         let mut values = vec![0.0; 50];

@@ -463,18 +463,17 @@ fn takes_the_textbook_steps(fading: bool) {
 
 #[test]
 fn hiding_keeps_its_chance_and_the_length_of_its_runs() {
-    let (observations, rows) = (200, 128);
+    let (observations, rows) = (400, 128);
     // The share of what is hidden, and the mean length of a run.
     let measured = |spec: &TrainSpec, iteration: usize| {
-        let hidden = super::trainer::hidden(spec, iteration, observations, rows).unwrap();
-        let is = |observation: usize, row: usize| {
-            hidden.of(observation)[row / 64] >> (row % 64) & 1 == 1
-        };
+        // Two series, whose steps take turns.
+        let hidden = super::trainer::hidden(spec, iteration, (observations, 2), rows).unwrap();
+        let is = |observation: usize, row: usize| hidden.has(observation, row);
         let (mut all, mut runs) = (0, 0);
         for row in 0..rows {
             for at in (0..observations).filter(|&at| is(at, row)) {
                 all += 1;
-                runs += usize::from(at + 1 == observations || !is(at + 1, row));
+                runs += usize::from(at + 2 >= observations || !is(at + 2, row));
             }
         }
         let share = all as f64 / (observations * rows) as f64;

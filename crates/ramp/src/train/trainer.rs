@@ -251,7 +251,13 @@ impl<'a> Trainer<'a> {
         let samples = split.batch(&self.spec, iteration);
         let drawn = split.drawn(&self.spec, iteration, samples.len());
         let observations = model.tree().observations().len();
-        let hidden = hidden(&self.spec, iteration, observations, samples.len());
+        // Along a chain, each series has its own runs.
+        let series = match (model.tree().is_chain(), model.tree().latents().len()) {
+            (true, steps) if steps > 1 => (observations / steps).max(1),
+            _ => 1,
+        };
+        let each = (observations, series);
+        let hidden = hidden(&self.spec, iteration, each, samples.len());
         let population = self.spec.population.unwrap_or(split.train.len());
         let mixture = Mixture {
             drawn: drawn.as_deref(),
@@ -430,11 +436,11 @@ impl Split {
     }
 }
 
-/// What a step leaves out of so many observations of so many rows.
+/// What a step leaves out of so many observations, which belong to so many series in turn, of so many rows.
 pub(super) fn hidden(
     spec: &TrainSpec,
     iteration: usize,
-    observations: usize,
+    (observations, series): (usize, usize),
     rows: usize,
 ) -> Option<Hidden> {
     if spec.hide == 0.0 {
@@ -442,16 +448,17 @@ pub(super) fn hidden(
     }
     let mut rng = rng(spec.seed, HIDE_STREAM + iteration as u64);
     let (hide, run) = spec.hiding(iteration);
-    let mut before = vec![None; rows];
-    Some(Hidden::new(observations, rows, |row| {
-        let chance = match (run, before[row]) {
+    let mut before = vec![None; series * rows];
+    Some(Hidden::new(observations, rows, |observation, row| {
+        let before = &mut before[observation % series * rows + row];
+        let chance = match (run, *before) {
             (None, _) | (_, None) => hide,
             // A run goes on, or another begins as often as keeps the chance in all.
             (Some(run), Some(true)) => 1.0 - 1.0 / run,
             (Some(run), Some(false)) => (hide / ((1.0 - hide) * run)).min(1.0),
         };
         let hide = rng.random_bool(chance);
-        before[row] = Some(hide);
+        *before = Some(hide);
         hide
     }))
 }
