@@ -63,9 +63,9 @@ impl Fit {
         // Better now than after an hour of training.
         words::check_writable(&out)?;
         print!("{}", words::describe(&project));
-        // Nothing of an older run is touched before the new one has passed every check.
+        // An older run stays whole until there is a new one to take its place.
         if self.overwrite {
-            clear(&out)?;
+            remove(&checkpoint_file(&out.join("checkpoint")))?;
         }
         let trained = self.train(&mut project, &out)?;
         write_metrics(&out, &trained)?;
@@ -79,6 +79,9 @@ impl Fit {
             return Ok(Ending::Interrupted);
         }
         project.orient()?;
+        for file in ["weights.safetensors", "reference.csv", "reference.npz"] {
+            remove(&out.join(file))?;
+        }
         Run::save(&project, &out)?;
         let findings = Findings::of(&project)?;
         let facts = vec![
@@ -220,28 +223,17 @@ fn name_of(model: &Path) -> String {
     }
 }
 
-/// Takes away what an older run would make a new one stumble over.
-fn clear(out: &Path) -> Result<(), Failure> {
-    for file in [
-        "weights.safetensors",
-        "checkpoint/checkpoint.safetensors",
-        "reference.csv",
-        "reference.npz",
-    ] {
-        let path = out.join(file);
-        match std::fs::remove_file(&path) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                return Err(ramp::Error::File {
-                    action: "remove",
-                    path,
-                    source: e,
-                }
-                .into());
-            }
-            _ => {}
+/// Takes away a file of an older run, if it is there.
+fn remove(path: &Path) -> Result<(), Failure> {
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(ramp::Error::File {
+            action: "remove",
+            path: path.into(),
+            source: e,
         }
+        .into()),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn write_metrics(out: &Path, trained: &Trained) -> Result<(), Failure> {

@@ -42,7 +42,10 @@ impl Rebuild {
             file.data.file = Some(data);
         }
         let mut project = Project::prepare(file)?;
-        if project.model.spec() != run.model.spec() {
+        let same = project.model.spec() == run.model.spec()
+            && project.encoder == run.encoder
+            && project.training.len() == run.population;
+        if !same {
             return Err(Failure {
                 sentence: format!(
                     "the data is not what `{}` was fitted to; name that with --data",
@@ -205,6 +208,7 @@ pub fn build(
         });
     }
 
+    let columns = columns(project, &samples, &items);
     Ok(Report {
         title: name.into(),
         data: project
@@ -221,9 +225,9 @@ pub fn build(
         root,
         latents,
         training: training(&trained.records),
-        columns: columns(project, &samples, &items),
         sampled_rows: items.len(),
-        missing_patterns: patterns(project),
+        missing_patterns: patterns(project, &columns),
+        columns,
         settings: project.file.resolved(&project.train)?,
         facts,
         sequence: chain.map(|chain| Sequence {
@@ -427,16 +431,17 @@ fn columns(project: &Project, samples: &Samples, items: &[Item]) -> Vec<DataColu
         .collect()
 }
 
-/// The most frequent sets of columns missing together, over the columns that the page shows.
-fn patterns(project: &Project) -> Vec<MissingPattern> {
+/// The most frequent sets of columns missing together, over those of the model among the columns that the page shows, in the same
+/// order.
+fn patterns(project: &Project, shown: &[DataColumn]) -> Vec<MissingPattern> {
     let Some(table) = project.samples.table() else {
         return vec![];
     };
     let used = project.encoder.columns();
-    let columns: Vec<_> = used
+    let columns: Vec<_> = shown
         .iter()
-        .take(SHOWN_COLUMNS)
-        .filter_map(|name| table.column(name).ok())
+        .filter(|column| used.contains(&column.name))
+        .filter_map(|column| table.column(&column.name).ok())
         .collect();
     let mut counts: HashMap<Vec<bool>, usize> = HashMap::new();
     for row in 0..table.rows() {

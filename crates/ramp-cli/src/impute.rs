@@ -7,7 +7,7 @@ use ramp::data::table::{Cells, Column, Table};
 use ramp::infer::Imputer;
 use ramp::model::Model;
 use ramp::project::source::Samples;
-use ramp::project::{Encoding, Run};
+use ramp::project::{Encoding, Levels, Run};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -87,13 +87,14 @@ impl Candidates {
     fn new(column: &Column, encoding: &Encoding) -> Result<Self, Failure> {
         let texts = column.texts();
         let values = match encoding {
-            Encoding::Categorical { levels } => Values::Levels {
-                codes: texts
-                    .iter()
-                    .map(|text| levels.iter().position(|l| Some(l) == text.as_ref()))
-                    .collect(),
-                levels: levels.clone(),
-            },
+            Encoding::Categorical { levels } => {
+                let places = Levels::new(levels);
+                let code = |text: &Option<String>| places.find(text.as_deref()?);
+                Values::Levels {
+                    codes: texts.iter().map(code).collect(),
+                    levels: levels.clone(),
+                }
+            }
             _ => Values::Numbers(column.numbers()?),
         };
         Ok(Candidates { texts, values })
@@ -291,9 +292,15 @@ fn put(
 fn put_level(column: &mut Column, row: usize, level: Option<String>) {
     match &mut column.cells {
         Cells::Texts(cells) => cells[row] = level,
-        Cells::Integers(cells) => cells[row] = level.and_then(|l| l.parse().ok()),
+        Cells::Integers(cells) => {
+            // One format spells a level `1`, another `1.0`.
+            let number = level.and_then(|l| l.trim().parse::<f64>().ok());
+            cells[row] = number.map(|x| x.round() as i64);
+        }
         Cells::Numbers(cells) => {
-            cells[row] = level.and_then(|l| l.parse().ok()).unwrap_or(f64::NAN)
+            cells[row] = level
+                .and_then(|l| l.trim().parse().ok())
+                .unwrap_or(f64::NAN)
         }
         Cells::Unread { .. } => {}
     }

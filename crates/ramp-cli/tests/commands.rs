@@ -589,6 +589,73 @@ fn levels_that_one_format_spells_otherwise_are_the_same_levels() {
 }
 
 #[test]
+fn gaps_are_filled_with_levels_however_they_are_spelled() {
+    let scene = Scene::new();
+    let mut text = String::from("a,b,c\n");
+    for row in 0..60 {
+        // Mostly `0`, sometimes `2`, and gaps.
+        let c = match row % 10 {
+            3 => "",
+            5 => "2.0",
+            _ => "0.0",
+        };
+        text += &format!("{:.2},{:.2},{c}\n", noise(row, 0), noise(row, 1));
+    }
+    scene.write("levels.csv", &text);
+    let settings =
+        "[tree]\nnewick = \"(a,b,c)z;\"\n[observations.c]\nlevels = [\"0\", \"1\", \"2\"]\n";
+    scene.write("m.toml", model("levels.csv", settings));
+    scene.does(&["fit", "m.toml", "--out", "run"]);
+    scene.does(&["impute", "run", "--data", "levels.csv", "--out", "x.csv"]);
+    let filled = numbers(&scene.table("x.csv"), "c");
+    assert!(
+        (3..60).step_by(10).all(|row| filled[row] == 0.0),
+        "{filled:?}"
+    );
+
+    let columns = scene.table("levels.csv");
+    let columns = columns.columns().iter().map(|column| {
+        let all = column.numbers().unwrap();
+        let whole = |x: f64| (!x.is_nan()).then_some(x as i64);
+        let cells = match &column.name[..] {
+            "c" => Cells::Integers(all.into_iter().map(whole).collect()),
+            _ => Cells::Numbers(all),
+        };
+        Column::new(column.name.clone(), cells)
+    });
+    scene.store("levels.arrow", &Table::new(columns.collect()).unwrap());
+    for words in [&[][..], &["--draws", "2"]] {
+        let impute = ["impute", "run", "--data", "levels.arrow", "--out", "y.csv"];
+        scene.does(&[&impute[..], words].concat());
+        let filled = numbers(&scene.table("y.csv"), "c");
+        assert!(filled.iter().all(|x| [0.0, 2.0].contains(x)), "{filled:?}");
+    }
+}
+
+#[test]
+fn pictures_of_numbers_may_have_a_rim() {
+    let scene = Scene::new();
+    let picture = |name: &str, column: usize| {
+        array(name, &[24, 4, 4], |i| match (i / 4 % 4, i % 4) {
+            (1 | 2, 1 | 2) => noise(i, column) as f32,
+            _ => 7.0,
+        })
+    };
+    let all = [picture("front", 0), picture("back", 1)];
+    write_arrays(&scene.path("i.npz"), &all, true).unwrap();
+    let tree = "[tree]\nnewick = \"(front,back)z;\"\n";
+    scene.write("m.toml", model("i.npz", tree));
+    scene.does(&["fit", "m.toml", "--out", "run"]);
+    scene.does(&["infer", "run", "--data", "i.npz", "--out", "o.csv"]);
+    let blank = array("back", &[24, 4, 4], |_| 7.0);
+    write_arrays(&scene.path("i.npz"), &[picture("front", 0), blank], true).unwrap();
+    scene.fails(
+        &["fit", "m.toml", "--out", "other"],
+        &["array `back` is the same in all training samples"],
+    );
+}
+
+#[test]
 fn every_help_has_an_example() {
     let scene = Scene::new();
     for command in ["init", "check", "fit", "infer", "impute", "score", "report"] {

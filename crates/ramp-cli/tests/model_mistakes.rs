@@ -25,6 +25,10 @@ fn columns_that_can_tell_nothing_are_named() {
             &|i| if i == 4 { "inf".into() } else { i.to_string() },
             "infinite in data row 5",
         ),
+        (
+            &|i| if i == 4 { "oops".into() } else { i.to_string() },
+            "`oops`",
+        ),
         (&|i| format!("name{i}{}", "x".repeat(i)), ""),
     ] {
         scene.write("x.csv", rows(b));
@@ -34,6 +38,13 @@ fn columns_that_can_tell_nothing_are_named() {
             _ => scene.fails(&["fit", "m.toml", "--out", "run"], &["x.csv", sentence]),
         }
     }
+    let levels = format!("{TWO}[observations.b]\nlevels = [\"Red\", \"Green\"]\n");
+    scene.write("m.toml", model("x.csv", &levels));
+    scene.write("x.csv", rows(&|i| ["red", "green"][i % 2].into()));
+    scene.fails(
+        &["fit", "m.toml", "--out", "run"],
+        &["`b` holds none of its `levels`", "and the like"],
+    );
     scene.write(
         "x.csv",
         rows(&|i| ["1e300", "-1e308", "0", "1.7e308"][i % 4].into()),
@@ -400,4 +411,34 @@ fn numbers_gone_astray_are_the_users_to_mend() {
         said(&output)
     );
     assert!(!scene.path("run/weights.safetensors").exists());
+
+    // What was there before stays.
+    let scene = Scene::with_run();
+    let before = [
+        "weights.safetensors",
+        "reference.csv",
+        "report.html",
+        "metrics.jsonl",
+    ]
+    .map(|file| (file, scene.read(&format!("run/{file}"))));
+    scene.mend(
+        "model.toml",
+        "iterations = 5",
+        "iterations = 50\nwarmup = 0\nlearning_rate = 1e30",
+    );
+    let output = scene.run(&["fit", "model.toml", "--out", "run", "--overwrite"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    for (file, bytes) in before {
+        assert_eq!(scene.read(&format!("run/{file}")), bytes, "{file}");
+    }
+}
+
+#[test]
+fn a_report_is_of_the_data_that_the_run_was_fitted_to() {
+    let scene = Scene::with_run();
+    scene.does(&["report", "run"]);
+    let text = scene.text("data.csv");
+    let rows: Vec<&str> = text.lines().collect();
+    scene.write("data.csv", rows[..rows.len() - 3].join("\n"));
+    scene.fails(&["report", "run"], &["is not what `run` was fitted to"]);
 }

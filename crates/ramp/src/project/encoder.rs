@@ -12,6 +12,8 @@ use std::collections::{HashMap, HashSet};
 
 /// More levels than this make no category.
 const MOST_LEVELS: usize = 256;
+/// The most numbers of one observation of all steps of all sequences.
+const MOST_CELLS: usize = 1 << 30;
 /// A column of text with more different values than this needs a word from the user.
 const SURPRISING_LEVELS: usize = 64;
 
@@ -217,6 +219,17 @@ impl Encoder {
                 };
                 continue;
             };
+            if steps
+                .saturating_mul(sequences.len())
+                .saturating_mul(features)
+                > MOST_CELLS
+            {
+                return Err(Error::Invalid(format!(
+                    "{} sequences of up to {steps} steps do not fit into memory; if most steps are empty, make the chain's \
+                     `step` larger, or leave the longest sequences out",
+                    sequences.len()
+                )));
+            }
             let mut item_at = vec![None; steps * sequences.len()];
             for (n, sequence) in sequences.iter().enumerate() {
                 for (&item, &t) in sequence.items.iter().zip(&sequence.steps) {
@@ -367,6 +380,26 @@ fn learn_columns(
                 let value = |l: &String| l.trim().parse::<f64>().unwrap_or(f64::NAN);
                 levels.sort_by(|a, b| value(a).total_cmp(&value(b)));
             }
+            if settings.levels.is_some() {
+                let places = Levels::new(&levels);
+                let mut known = items.iter().filter_map(|&i| texts[i as usize].as_deref());
+                let first = known.clone().next();
+                if let Some(cell) = first
+                    && known.all(|text| places.find(text).is_none())
+                {
+                    return Err(Error::Invalid(format!(
+                        "column `{}` holds none of its `levels`, but `{cell}` and the like; write them as they stand in the file",
+                        column.name
+                    )));
+                }
+            } else if let (None, Err(why)) = (kind, &number) {
+                let numbers = levels.iter().filter(|l| l.trim().parse::<f64>().is_ok()).count();
+                if numbers >= 3 && 2 * numbers > levels.len() {
+                    return Err(Error::Invalid(format!(
+                        "{why}; or, if it is a category after all, write `kind = \"categorical\"` for it in [observations]"
+                    )));
+                }
+            }
             let most = if kind.is_some() || settings.levels.is_some() { MOST_LEVELS } else { SURPRISING_LEVELS };
             match levels.len() {
                 0 => Err(Error::Invalid(format!(
@@ -387,6 +420,40 @@ fn learn_columns(
             }
         }
     }
+}
+
+/// Finds the level that a cell holds.
+#[derive(Clone, Debug)]
+pub struct Levels<'a> {
+    by_text: HashMap<&'a str, usize>,
+    by_number: HashMap<u64, usize>,
+}
+
+impl<'a> Levels<'a> {
+    /// Looks among these.
+    pub fn new(levels: &'a [String]) -> Self {
+        let mut by_number = HashMap::new();
+        for (i, level) in levels.iter().enumerate() {
+            if let Some(bits) = number_bits(level) {
+                by_number.entry(bits).or_insert(i);
+            }
+        }
+        let by_text = levels.iter().enumerate().map(|(i, l)| (&l[..], i));
+        Levels {
+            by_text: by_text.collect(),
+            by_number,
+        }
+    }
+
+    /// The place of the level that is spelled so, or is the same number: one format spells a level `1`, another `1.0`.
+    pub fn find(&self, text: &str) -> Option<usize> {
+        let same = || self.by_number.get(&number_bits(text)?);
+        self.by_text.get(text).or_else(same).copied()
+    }
+}
+
+fn number_bits(text: &str) -> Option<u64> {
+    text.trim().parse::<f64>().ok().map(f64::to_bits)
 }
 
 fn learn_scale(kind: ScaleKind, known: &[f64], what: &str) -> Result<Scale> {
@@ -454,13 +521,24 @@ fn learn_array(
                     array.name
                 )));
             }
-            learn_scale(
-                kind,
-                &known,
-                &format!("feature {d} of array `{}`", array.name),
-            )
+            let what = format!("feature {d} of array `{}`", array.name);
+            match learn_scale(kind, &known, &what) {
+                // The rim of a picture tells nothing; others of its pixels do.
+                Err(_) if width > 1 => match known.iter().find(|x| !x.is_nan()) {
+                    Some(&mean) => Ok((Scale::Standard { mean, sd: 1.0 }, false)),
+                    None => learn_scale(kind, &known, &what).map(|scale| (scale, true)),
+                },
+                learned => learned.map(|scale| (scale, true)),
+            }
         })
         .collect::<Result<Vec<_>>>()?;
+    if scales.iter().all(|(_, tells)| !tells) {
+        return Err(Error::Invalid(format!(
+            "array `{}` is the same in all training samples and can tell nothing; take it out of the tree",
+            array.name
+        )));
+    }
+    let scales: Vec<Scale> = scales.into_iter().map(|(scale, _)| scale).collect();
     Ok(match <[Scale; 1]>::try_from(scales) {
         Ok([scale]) => Encoding::Number { scale },
         Err(scales) => Encoding::Vector { scales },
@@ -486,27 +564,11 @@ fn encode_columns(
                 .collect())
         }
         Encoding::Categorical { levels } => {
-            let place: HashMap<&str, usize> = levels
-                .iter()
-                .enumerate()
-                .map(|(i, l)| (&l[..], i))
-                .collect();
-            // One format spells a level `1`, another `1.0`.
-            let number = |text: &str| text.trim().parse::<f64>().ok().map(f64::to_bits);
-            let mut by_number: HashMap<u64, usize> = HashMap::new();
-            for (i, level) in levels.iter().enumerate() {
-                if let Some(bits) = number(level) {
-                    by_number.entry(bits).or_insert(i);
-                }
-            }
-            let level = |text: &str| {
-                let same = || by_number.get(&number(text)?);
-                place.get(text).or_else(same).copied()
-            };
+            let places = Levels::new(levels);
             let mut values = vec![0.0; table.rows() * levels.len()];
             for (row, text) in columns[0].texts().iter().enumerate() {
                 let to = &mut values[row * levels.len()..][..levels.len()];
-                match text.as_deref().map(level) {
+                match text.as_deref().map(|text| places.find(text)) {
                     Some(Some(level)) => to[level] = 1.0,
                     other => {
                         *unseen += u64::from(other.is_some());

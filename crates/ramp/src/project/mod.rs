@@ -24,7 +24,7 @@ mod tests;
 mod times;
 
 pub use columns::{PosteriorColumn, posterior_columns, posterior_values};
-pub use encoder::{Encoder, Encoding};
+pub use encoder::{Encoder, Encoding, Levels};
 pub use file::{
     Chain, DataSettings, LatentSettings, ModelFile, NetworkSettings, ObservationKind,
     ObservationSettings, TreeSettings,
