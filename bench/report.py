@@ -1,4 +1,5 @@
 """What the scripts that fill RESULTS.md share: runs that are trained once, the machine, a section between two marks."""
+import datetime
 import json
 import os
 import pathlib
@@ -22,10 +23,15 @@ def trained(experiment, name, words, seed, unshown=()):
     folder = folder_of(experiment, name, seed)
     command = ["reproduce", experiment, "--scale", "paper", *words, "--seed", str(seed)]
     if not is_trained(experiment, name, seed):
-        subprocess.run(["cargo", "run", "--release", "--", *command, *unshown, "--out", str(folder)], cwd=ROOT, check=True)
+        # Before training: what is committed meanwhile has no part in it.
         commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / "commit").write_text(commit.stdout.strip())
+        (folder / "machine").write_text(machine())
+        subprocess.run(["cargo", "run", "--release", "--", *command, *unshown, "--out", str(folder)], cwd=ROOT, check=True)
     results = json.loads((folder / "results.json").read_text())
+    results["date"] = datetime.date.fromtimestamp((folder / "results.json").stat().st_mtime)
+    results["machine"] = (folder / "machine").read_text() if (folder / "machine").exists() else machine()
     results["command"] = "ramp " + " ".join(command[:-1]) + " S"
     results["commit"] = (folder / "commit").read_text() if (folder / "commit").exists() else "unknown"
     return results
@@ -42,8 +48,11 @@ def met(yes):
     return "met" if yes else "**not met**"
 
 
-def write_section(name, lines):
-    """Replaces what stands between a section's marks in RESULTS.md."""
+def write_section(name, lines, runs):
+    """Replaces what stands between a section's marks in RESULTS.md, and says when and where these runs ended."""
+    dates = sorted({run["date"] for run in runs})
+    days = " to ".join(str(day) for day in sorted({dates[0], dates[-1]}))
+    lines = [f"Measured on {days}, {' and '.join(sorted({run['machine'] for run in runs}))}, by `bench/{name}`.", "", *lines]
     begin, end = f"<!-- {name} begins -->", f"<!-- {name} ends -->"
     path = ROOT / "RESULTS.md"
     before, rest = path.read_text().split(begin)

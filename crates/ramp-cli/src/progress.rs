@@ -34,6 +34,10 @@ impl Watch for Bar {
         }
     }
 
+    fn say(&mut self, what: &str) {
+        self.0.suspend(|| println!("{what}"));
+    }
+
     fn step(&mut self, step: Step) -> Control {
         if let Some(held_out) = step.held_out {
             self.1 = format!(", held out {held_out:.4}");

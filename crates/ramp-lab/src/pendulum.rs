@@ -16,6 +16,8 @@ use std::f64::consts::{PI, TAU};
 const DT: f64 = 0.001;
 /// Integrator steps from frame to frame.
 const STEPS_PER_FRAME: usize = 100;
+/// The most bytes of frames.
+const LARGEST: usize = 1 << 35;
 /// The fastest start.
 const FASTEST: f64 = 3.0;
 
@@ -49,6 +51,14 @@ impl Pendulum {
         if self.size < 8 || self.sequences == 0 || self.steps == 0 {
             return Err(LabError::Invalid(format!(
                 "{} films of {} frames with {} pixels on a side: there must be at least one of each, and 8 pixels",
+                self.sequences, self.steps, self.size
+            )));
+        }
+        let sizes = [self.sequences, self.steps, self.size, self.size];
+        let bytes = sizes.iter().try_fold(1usize, |n, &k| n.checked_mul(k));
+        if bytes.is_none_or(|bytes| bytes > LARGEST) {
+            return Err(LabError::Invalid(format!(
+                "{} films of {} frames with {} pixels on a side do not fit into memory; ask for fewer or smaller ones",
                 self.sequences, self.steps, self.size
             )));
         }

@@ -65,9 +65,8 @@ impl Pose {
 
 /// The results as a person reads them.
 fn table(results: &PoseResults) -> String {
-    let mut text = format!("\n{}\n\n", results.found);
-    text += &format!(
-        "{:<16}{:<16}{:>10}{:>10}{:>10}\n",
+    let mut text = format!(
+        "\n{:<16}{:<16}{:>10}{:>10}{:>10}\n",
         "R² at", "of the limb to", "training", "held out", "paper"
     );
     for (joint, limbs) in &results.r2 {

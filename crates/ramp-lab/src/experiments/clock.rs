@@ -1,12 +1,13 @@
 //! How long an experiment takes, over all of its sessions.
 
-use super::run::{Step, Watch, keep, kept};
+use super::run::{Settings, Step, Watch, keep, kept};
 use ramp::train::Control;
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// The file's name within the folder.
+const FILE: &str = "seconds.json";
 /// How often times are put on the disk.
 const OFTEN: Duration = Duration::from_secs(10);
 
@@ -23,9 +24,9 @@ pub(super) struct Clock<'a, S> {
     written: Instant,
 }
 
-impl<'a, S: Serialize> Clock<'a, S> {
+impl<'a, S: Settings> Clock<'a, S> {
     /// A clock that goes on from the times in the folder that belong to these settings.
-    pub fn start(watch: &'a mut dyn Watch, folder: &'a Path, settings: &'a S) -> Self {
+    pub fn new(watch: &'a mut dyn Watch, folder: &'a Path, settings: &'a S) -> Self {
         let now = Instant::now();
         Clock {
             watch,
@@ -65,13 +66,15 @@ impl<'a, S: Serialize> Clock<'a, S> {
     }
 }
 
-const FILE: &str = "seconds.json";
-
-impl<S: Serialize + Sync> Watch for Clock<'_, S> {
+impl<S: Settings + Sync> Watch for Clock<'_, S> {
     fn start(&mut self, what: &str, iteration: usize, iterations: usize) {
         self.lap();
         self.piece = what.into();
         self.watch.start(what, iteration, iterations);
+    }
+
+    fn say(&mut self, what: &str) {
+        self.watch.say(what);
     }
 
     fn step(&mut self, step: Step) -> Control {
@@ -100,10 +103,10 @@ mod tests {
         let pause = || std::thread::sleep(Duration::from_millis(20));
         for session in 1..=2 {
             let mut button = StopAfter(1);
-            let mut clock = Clock::start(&mut button, folder.path(), &7);
-            Watch::start(&mut clock, "rival, first", 0, 2);
+            let mut clock = Clock::new(&mut button, folder.path(), &7);
+            clock.start("rival, first", 0, 2);
             pause();
-            Watch::start(&mut clock, "ours", 0, 2);
+            clock.start("ours", 0, 2);
             pause();
             assert_eq!(clock.step(STEP), Control::Stop);
             let least = 0.02 * f64::from(session);
@@ -111,7 +114,7 @@ mod tests {
             assert!(clock.seconds() >= 2.0 * least);
         }
         let mut nobody = ();
-        let mut other = Clock::start(&mut nobody, folder.path(), &8);
+        let mut other = Clock::new(&mut nobody, folder.path(), &8);
         assert!(other.spent_on("rival") == 0.0);
     }
 }

@@ -1,6 +1,6 @@
 //! Training RAMP within an experiment: learning curves, checkpoints, a stop button, times.
 
-use super::run::{Interrupted, Piece, Watch, belongs_to_others, keep, kept};
+use super::run::{Interrupted, Piece, Settings, Watch, belongs_to_others, keep, kept};
 use crate::error::LabError;
 use crate::metrics::median;
 use ramp::data::Dataset;
@@ -48,7 +48,7 @@ impl Fitting<'_> {
         &self,
         model: &mut Model,
         data: &Dataset,
-        settings: &impl Serialize,
+        settings: &impl Settings,
         measure: &dyn Fn(&Model, usize) -> Result<P, LabError>,
         watch: &mut dyn Watch,
     ) -> Result<Piece<Fitted<P>>, LabError> {
@@ -74,7 +74,11 @@ impl Fitting<'_> {
                     watch.start(self.what, *iteration, *iterations);
                     curve.retain(|p| p.iteration() <= *iteration);
                     if *iteration == 0 {
-                        trouble = measure(model, 0).map(|p| curve = vec![p]).err();
+                        let first = measure(model, 0).map(|p| curve = vec![p]);
+                        // Before the first checkpoint, so that the curve of a state never lacks its beginning.
+                        trouble = first
+                            .and_then(|()| keep(&curve_file, settings, &curve))
+                            .err();
                     }
                     match trouble {
                         Some(_) => Control::Stop,

@@ -183,7 +183,7 @@ impl LinearTreeRun {
         watch: &mut dyn Watch,
     ) -> Result<Outcome<LinearTreeResults>, LabError> {
         let folder = out.join("checkpoint");
-        let mut clock = Clock::start(watch, &folder, self);
+        let mut clock = Clock::new(watch, &folder, self);
         let generator = LinearTree::default();
         let train = generator.sample(self.n, self.seed, TRAIN)?;
         let data = train.dataset()?;

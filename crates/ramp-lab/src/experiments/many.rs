@@ -1,6 +1,6 @@
 //! Many models trained side by side, a thread for each, with one display; a run that was stopped goes on where it was.
 
-use super::run::{Interrupted, Step, Watch, keep, kept};
+use super::run::{Interrupted, Settings, Step, Watch, keep, kept};
 use crate::error::LabError;
 use ramp::data::Dataset;
 use ramp::model::Model;
@@ -56,7 +56,7 @@ impl Board<'_> {
     }
 }
 
-impl<S: Serialize + Sync> Many<'_, S> {
+impl<S: Settings + Sync> Many<'_, S> {
     /// Does the work of every model that an earlier session did not finish, and keeps what comes of it. The work may give
     /// nothing, when someone stopped it. In the end there is something from every model, or an interruption.
     pub fn run<T: Serialize + DeserializeOwned + Send>(

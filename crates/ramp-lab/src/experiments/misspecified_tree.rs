@@ -216,7 +216,7 @@ impl MisspecifiedTreeRun {
         watch: &mut dyn Watch,
     ) -> Result<Outcome<MisspecifiedTreeResults>, LabError> {
         let folder = out.join("checkpoint");
-        let mut clock = Clock::start(watch, &folder, self);
+        let mut clock = Clock::new(watch, &folder, self);
         self.train.check()?;
         let generator = LinearTree::default();
         let truth =

@@ -4,6 +4,7 @@ mod bbvi_course;
 mod clock;
 mod fitting;
 mod keys;
+mod last_layer;
 mod latents;
 pub mod linear_tree;
 pub mod linear_tree_figures;

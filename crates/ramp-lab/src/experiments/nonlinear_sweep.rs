@@ -125,7 +125,7 @@ impl NonlinearSweepRun {
         watch: &mut dyn Watch,
     ) -> Result<Outcome<NonlinearSweepResults>, LabError> {
         let folder = out.join("checkpoint");
-        let mut clock = Clock::start(watch, &folder, self);
+        let mut clock = Clock::new(watch, &folder, self);
         if self.links.is_empty() || self.noises.is_empty() || self.seeds == 0 {
             return Err(LabError::Invalid(
                 "a sweep needs at least one link, one share of noise and one seed".into(),

@@ -163,7 +163,7 @@ impl NonlinearTreeRun {
         prefix: &str,
         watch: &mut dyn Watch,
     ) -> Result<Piece<(NonlinearTreeResults, Scatter)>, LabError> {
-        let mut clock = Clock::start(watch, folder, self);
+        let mut clock = Clock::new(watch, folder, self);
         let mut train = self
             .tree
             .sample(self.n.saturating_add(self.test), self.seed)?;

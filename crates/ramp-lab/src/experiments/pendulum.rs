@@ -320,7 +320,7 @@ impl PendulumRun {
     ) -> Result<Outcome<PendulumResults>, LabError> {
         self.check()?;
         let folder = out.join("checkpoint");
-        let mut clock = Clock::start(watch, &folder, self);
+        let mut clock = Clock::new(watch, &folder, self);
         let train = self.films.films(self.seed, TRAIN)?;
         let sizes = Pendulum {
             sequences: self.test,

@@ -116,7 +116,7 @@ impl PendulumSweepRun {
         watch: &mut dyn Watch,
     ) -> Result<Outcome<PendulumSweepResults>, LabError> {
         let folder = out.join("checkpoint");
-        let mut clock = Clock::start(watch, &folder, self);
+        let mut clock = Clock::new(watch, &folder, self);
         let cells = self.cells();
         if cells.is_empty() {
             return Err(LabError::Invalid(

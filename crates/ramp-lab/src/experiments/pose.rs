@@ -28,6 +28,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// The most poses, learned from and held out.
+const MOST_POSES: usize = 200_000;
 /// Images that learning curves look at, of training and of held-out ones.
 const WATCHED: usize = 300;
 
@@ -137,6 +139,11 @@ impl PoseRun {
     /// Training and held-out poses, in random order.
     fn poses(&self) -> Result<(Poses, Poses), LabError> {
         let wanted = self.n + self.test;
+        if wanted > MOST_POSES {
+            return Err(LabError::Invalid(format!(
+                "{wanted} poses are too many: the pictures of more than {MOST_POSES} do not fit into memory"
+            )));
+        }
         let mut all = match &self.joints {
             Some(path) => Poses::read(path)?,
             None => Body::default().poses(wanted, self.seed),
@@ -288,8 +295,9 @@ impl PoseRun {
     /// Trains, measures and writes `results.json` and figures into a folder; goes on from what is there.
     pub fn run(&self, out: &Path, watch: &mut dyn Watch) -> Result<Outcome<PoseResults>, LabError> {
         let folder = out.join("checkpoint");
-        let mut clock = Clock::start(watch, &folder, self);
+        let mut clock = Clock::new(watch, &folder, self);
         let (train, test) = self.poses()?;
+        clock.say(&train.found);
         let data = self.variations.dataset(&train, self.seed)?;
         let mut model = self.model(&data)?;
         let fitting = Fitting {

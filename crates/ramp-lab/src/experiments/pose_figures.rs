@@ -152,7 +152,8 @@ pub(super) fn reconstructions_figure(
     let (whole, partly): (Vec<usize>, Vec<usize>) = (0..test.poses.poses.len())
         .filter(|&i| test.poses.poses[i].iter().flatten().count() > JOINTS / 2)
         .partition(|&i| test.poses.poses[i].iter().all(Option::is_some));
-    let chosen = whole.iter().zip(&partly).flat_map(|(a, b)| [*a, *b]);
+    let each = (0..whole.len().max(partly.len())).flat_map(|k| [whole.get(k), partly.get(k)]);
+    let chosen = each.flatten().copied();
     let rows = GALLERY / GALLERY_ROW;
     let (width, height) = (320.0, 190.0);
     let mut panel = Panel::new()

@@ -17,7 +17,7 @@ pub struct Occluded {
     pub neighbour: String,
     /// Through the tree, from all that is seen.
     pub tree: f64,
-    /// From the patches of the hidden joint's neighbours alone.
+    /// From the patches of the hidden joint's neighbours alone: off its own latent or off theirs, whichever is nearer.
     pub neighbours: f64,
     /// By the mean direction of the limb.
     pub mean: f64,
@@ -60,9 +60,10 @@ pub(super) fn occluded(
                 });
                 errors.sum::<f64>() / others.len().max(1) as f64
             };
-            let by = |(known, fresh): &(Means, Means)| {
-                let ridge = KernelRidge::fit(known.some(joint, &some), known.dim, &targets)?;
-                Ok::<_, LabError>(off(&ridge.predict(&fresh.some(joint, &others))))
+            let by = |(known, fresh): &(Means, Means), joints: &[usize]| {
+                let features = joints.len() * known.dim;
+                let ridge = KernelRidge::fit(known.beside(joints, &some), features, &targets)?;
+                Ok::<_, LabError>(off(&ridge.predict(&fresh.beside(joints, &others))))
             };
             let mean = |part: &Vec<f64>| {
                 let mean = part.iter().sum::<f64>() / part.len().max(1) as f64;
@@ -71,8 +72,8 @@ pub(super) fn occluded(
             all.push(Occluded {
                 joint: NAMES[joint].into(),
                 neighbour: NAMES[neighbour].into(),
-                tree: by(&tree)?,
-                neighbours: by(&few)?,
+                tree: by(&tree, &[joint])?,
+                neighbours: by(&few, &[joint])?.min(by(&few, &near)?),
                 mean: off(&targets.iter().map(mean).collect::<Vec<_>>()),
                 images: others.len(),
             });

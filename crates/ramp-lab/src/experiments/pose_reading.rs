@@ -70,10 +70,17 @@ impl Means {
         &self.joints[joint][pose * self.dim..][..self.dim]
     }
 
+    /// The means at some joints of some poses, pose after pose.
+    pub fn beside(&self, joints: &[usize], poses: &[usize]) -> Vec<f64> {
+        let each = poses
+            .iter()
+            .flat_map(|&pose| joints.iter().flat_map(move |&joint| self.at(joint, pose)));
+        each.copied().collect()
+    }
+
     /// The means at a joint of some poses, one after the other.
     pub fn some(&self, joint: usize, poses: &[usize]) -> Vec<f64> {
-        let points = poses.iter().flat_map(|&pose| self.at(joint, pose));
-        points.copied().collect()
+        self.beside(&[joint], poses)
     }
 }
 
@@ -89,8 +96,8 @@ pub(super) fn shown(
         .enumerate()
         .filter_map(|(i, pose)| Some((i, direction(pose, from, to)?)))
         .collect();
-    let every = all.len().div_ceil(most.max(1)).max(1);
-    let some = || all.iter().step_by(every);
+    let count = all.len().min(most);
+    let some = || (0..count).map(|k| &all[k * all.len() / count]);
     let targets = vec![
         some().map(|(_, a)| a.cos()).collect(),
         some().map(|(_, a)| a.sin()).collect(),
@@ -101,7 +108,7 @@ pub(super) fn shown(
 /// R² on the images that a regression was fitted to and on held-out ones.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Told {
-    /// On training images.
+    /// On the training images that it was fitted to.
     pub train: f64,
     /// On held-out images.
     pub test: f64,

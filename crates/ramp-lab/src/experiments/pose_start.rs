@@ -10,7 +10,8 @@
 //! found in this way. Its patch begins to say of them what linear regression can tell, and the messages between joints are
 //! those of a jointly Gaussian tree with the correlations that the directions have.
 
-use super::opening::{before_last, begin, begin_last, coarse};
+use super::last_layer::{before_last, begin, begin_last};
+use super::opening::coarse;
 use crate::error::LabError;
 use crate::least_squares::LeastSquares;
 use crate::pose::{ALL_LIMBS, JOINTS, LIMBS, NAMES, PATCH, Pose, Poses, neighbours, patches};
@@ -265,6 +266,12 @@ impl<'a> Looked<'a> {
             .collect();
         let width = CELLS * CELLS;
         let rows = self.whole(&[joint]);
+        if rows.is_empty() {
+            return Err(LabError::Invalid(format!(
+                "no pose shows {} and its neighbours, so there is nothing to begin with; give more poses, or begin at random",
+                NAMES[joint]
+            )));
+        }
         let seen: Vec<f64> = rows
             .iter()
             .flat_map(|&i| &cells[i * width..][..width])

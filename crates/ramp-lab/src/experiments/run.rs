@@ -55,6 +55,8 @@ pub(super) fn paper_training(scale: Scale, seed: u64) -> TrainSpec {
 pub trait Watch: Send {
     /// A piece of work begins at an iteration, of so many.
     fn start(&mut self, what: &str, iteration: usize, iterations: usize);
+    /// Something a person should know before the work begins.
+    fn say(&mut self, _what: &str) {}
     /// A step was taken; whether to go on.
     fn step(&mut self, step: Step) -> Control;
 }
@@ -167,20 +169,30 @@ pub(super) fn keep<T: Serialize>(
 }
 
 /// The value that was kept under the same settings; `None` where there is none or it cannot be read.
-pub(super) fn kept<T: DeserializeOwned>(path: &Path, settings: &impl Serialize) -> Option<T> {
+pub(super) fn kept<T: DeserializeOwned, S: Settings>(path: &Path, settings: &S) -> Option<T> {
     let bytes = std::fs::read(path).ok()?;
     let kept: Kept<T> = serde_json::from_slice(&bytes).ok()?;
-    (settings_value(settings).ok()? == without_threads(kept.settings)).then_some(kept.value)
+    same(kept.settings, settings).then_some(kept.value)
 }
 
 /// Whether there is a value that was kept under other settings.
-pub(super) fn belongs_to_others(path: &Path, settings: &impl Serialize) -> bool {
+pub(super) fn belongs_to_others<S: Settings>(path: &Path, settings: &S) -> bool {
     let stored = std::fs::read(path).ok();
     let stored = stored.and_then(|b| serde_json::from_slice::<Kept<serde_json::Value>>(&b).ok());
-    stored.is_some_and(|kept| {
-        settings_value(settings).is_ok_and(|s| s != without_threads(kept.settings))
-    })
+    stored.is_some_and(|kept| !same(kept.settings, settings))
 }
+
+/// Whether settings from a file are these. A setting that the file does not know yet has its default there.
+fn same<S: Settings>(stored: serde_json::Value, settings: &S) -> bool {
+    let stored: Option<S> = serde_json::from_value(stored).ok();
+    let stored = stored.and_then(|stored| settings_value(&stored).ok());
+    stored.is_some() && stored == settings_value(settings).ok()
+}
+
+/// Settings that can be put on the disk and read again.
+pub(super) trait Settings: Serialize + DeserializeOwned {}
+
+impl<S: Serialize + DeserializeOwned> Settings for S {}
 
 /// Settings as they come back from a file: compared in this form, numbers that JSON cannot tell apart are the same. Threads are
 /// left out, as they do not change results.
@@ -236,10 +248,10 @@ pub(super) mod tests {
     fn what_was_kept_comes_back_under_the_same_settings_only() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("kept.json");
-        assert_eq!(kept::<Vec<f64>>(&file, &1), None);
+        assert_eq!(kept::<Vec<f64>, _>(&file, &1), None);
         keep(&file, &1, &vec![0.1, 0.2]).unwrap();
         assert_eq!(kept(&file, &1), Some(vec![0.1, 0.2]));
-        assert_eq!(kept::<Vec<f64>>(&file, &2), None);
+        assert_eq!(kept::<Vec<f64>, _>(&file, &2), None);
         assert!(belongs_to_others(&file, &2) && !belongs_to_others(&file, &1));
         let settings =
             |threads: usize| serde_json::json!({ "seed": 1, "cell": { "threads": threads } });
@@ -247,6 +259,6 @@ pub(super) mod tests {
         assert_eq!(kept(&file, &settings(2)), Some(vec![0.3]));
         std::fs::write(&file, "{ half").unwrap();
         assert!(!belongs_to_others(&file, &2));
-        assert_eq!(kept::<Vec<f64>>(&file, &1), None);
+        assert_eq!(kept::<Vec<f64>, _>(&file, &1), None);
     }
 }

@@ -6,7 +6,8 @@
 //! the radius stands for the velocity, everywhere outwards. How fast the point goes around is taken from the films. Learning
 //! does the rest: what is true of the motion, and what frames and neighbours really tell.
 
-use super::opening::{Shown, begin};
+use super::last_layer::begin;
+use super::opening::Shown;
 use crate::error::LabError;
 use crate::pendulum::{Films, wrapped};
 use ramp::model::Model;

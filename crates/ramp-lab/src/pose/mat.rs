@@ -7,8 +7,10 @@ use flate2::read::ZlibDecoder;
 use std::io::Read;
 use std::path::Path;
 
-/// The longest file, and the longest array when it is unpacked.
-const LARGEST: u64 = 1 << 30;
+/// The longest file, and the longest array when it is unpacked: a hundred times what poses need.
+const LARGEST: u64 = 1 << 28;
+/// The most numbers of all arrays together.
+const MOST_NUMBERS: usize = 1 << 26;
 
 const HEADER: usize = 128;
 const COMPRESSED: u32 = 15;
@@ -31,7 +33,7 @@ pub(super) fn read(path: &Path, name: &str) -> Result<Array, LabError> {
         .read_to_end(&mut bytes)
         .map_err(|e| say(&format!("cannot be read: {e}")))?;
     if bytes.len() as u64 > LARGEST {
-        return Err(say("is larger than a gigabyte, which no file of poses is"));
+        return Err(say("is larger than 256 MB, which no file of poses is"));
     }
     let mut arrays = arrays(&bytes).map_err(|what| say(&what))?;
     let names: Vec<String> = arrays.iter().map(|a| format!("`{}`", a.name)).collect();
@@ -66,6 +68,7 @@ fn arrays(bytes: &[u8]) -> Result<Vec<Array>, String> {
         big,
     };
     let mut found = vec![];
+    let mut room = MOST_NUMBERS;
     while !at.bytes.is_empty() {
         let (kind, content) = at.element(false)?;
         match kind {
@@ -78,24 +81,22 @@ fn arrays(bytes: &[u8]) -> Result<Vec<Array>, String> {
                         format!("holds a compressed array that cannot be unpacked: {e}")
                     })?;
                 if plain.len() as u64 > LARGEST {
-                    return Err(
-                        "unpacks to more than a gigabyte, which no file of poses does".into(),
-                    );
+                    return Err("unpacks to more than 256 MB, which no file of poses does".into());
                 }
                 let mut inside = Walker { bytes: &plain, big };
                 if let (MATRIX, content) = inside.element(true)? {
-                    found.extend(matrix(content, big)?);
+                    found.extend(matrix(content, big, &mut room)?);
                 }
             }
-            MATRIX => found.extend(matrix(content, big)?),
+            MATRIX => found.extend(matrix(content, big, &mut room)?),
             _ => {}
         }
     }
     Ok(found)
 }
 
-/// An array of real numbers; none for text, cells and the like.
-fn matrix(bytes: &[u8], big: bool) -> Result<Option<Array>, String> {
+/// An array of real numbers, for which there is so much room left; none for text, cells and the like.
+fn matrix(bytes: &[u8], big: bool, room: &mut usize) -> Result<Option<Array>, String> {
     let mut at = Walker { bytes, big };
     let (_, flags) = at.element(true)?;
     let flags = at.word(flags).ok_or("has an array without flags")?;
@@ -114,8 +115,14 @@ fn matrix(bytes: &[u8], big: bool) -> Result<Option<Array>, String> {
     let (_, name) = at.element(true)?;
     let name: String = String::from_utf8_lossy(name).chars().take(60).collect();
     let (kind, content) = at.element(true)?;
-    let values = numbers(kind, content, big)?;
     let wanted = shape.iter().try_fold(1usize, |n, &k| n.checked_mul(k));
+    *room = wanted
+        .and_then(|wanted| room.checked_sub(wanted))
+        .filter(|_| content.len() <= 8 * MOST_NUMBERS)
+        .ok_or_else(|| {
+            format!("holds more numbers than poses have, the last of them in `{name}`")
+        })?;
+    let values = numbers(kind, content, big)?;
     if wanted != Some(values.len()) {
         return Err(format!(
             "holds {} numbers for `{name}`, which do not fill its shape",

@@ -327,5 +327,32 @@ mod tests {
         };
         let seen = [Sight::Seen, Sight::Drawn, Sight::Hidden].map(there);
         assert_eq!(seen, [5, 0, 0]);
+
+        // Its limbs go with it only where it is hidden.
+        let shoulder = |poses: &Poses, sight: Sight| {
+            let data = poses.dataset_with(|joint| if joint == 7 { sight } else { Sight::Seen });
+            let data = data.unwrap();
+            let patch = data.observation("right_shoulder_patch").unwrap();
+            (0..5).map(|row| patch.numbers(row)).collect::<Vec<_>>()
+        };
+        let without = Poses {
+            poses: poses
+                .poses
+                .iter()
+                .map(|pose| {
+                    let mut pose = *pose;
+                    pose[7] = None;
+                    pose
+                })
+                .collect(),
+            ..poses.clone()
+        };
+        let whole = shoulder(&poses, Sight::Seen);
+        assert_eq!(whole, shoulder(&poses, Sight::Drawn));
+        assert_eq!(
+            shoulder(&poses, Sight::Hidden),
+            shoulder(&without, Sight::Seen)
+        );
+        assert_ne!(whole, shoulder(&without, Sight::Seen));
     }
 }
