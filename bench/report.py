@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import platform
+import statistics
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -23,10 +24,11 @@ def trained(experiment, name, words, seed, unshown=()):
     folder = folder_of(experiment, name, seed)
     command = ["reproduce", experiment, "--scale", "paper", *words, "--seed", str(seed)]
     if not is_trained(experiment, name, seed):
-        # Before training: what is committed meanwhile has no part in it.
-        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+        # Before training: what is committed meanwhile has no part in it. A run that goes on has several.
+        head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "commit").write_text(commit.stdout.strip())
+        commits = (folder / "commit").read_text().split(", then ") if (folder / "commit").exists() else []
+        (folder / "commit").write_text(", then ".join([c for c in commits if c != head] + [head]))
         (folder / "machine").write_text(machine())
         subprocess.run(["cargo", "run", "--release", "--", *command, *unshown, "--out", str(folder)], cwd=ROOT, check=True)
     results = json.loads((folder / "results.json").read_text())
@@ -42,6 +44,12 @@ def machine():
         if line.startswith("model name"):
             return f"{line.split(':')[1].strip()}, {len(os.sched_getaffinity(0))} cores"
     return platform.processor() or platform.machine()
+
+
+def milliseconds(*runs):
+    """What a step takes, where the sessions that ended these runs took any."""
+    known = [run["ms_per_iteration"] for run in runs if run["ms_per_iteration"]]
+    return f" of {statistics.median(known):.0f} ms" if known else ""
 
 
 def met(yes):
