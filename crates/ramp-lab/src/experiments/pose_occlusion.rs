@@ -8,7 +8,8 @@ use crate::pose::{JOINTS, NAMES, Poses, Sight, neighbours};
 use ramp::model::Model;
 use serde::{Deserialize, Serialize};
 
-/// Errors of the direction of a limb whose joint is hidden, in radians: means of absolute values over held-out images.
+/// Errors of the direction of a limb whose joint is hidden, in radians: means of absolute values over held-out images. The
+/// direction is read off the hidden joint's latent or off those of its neighbours, whichever is nearer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Occluded {
     /// The hidden joint.
@@ -17,7 +18,7 @@ pub struct Occluded {
     pub neighbour: String,
     /// Through the tree, from all that is seen.
     pub tree: f64,
-    /// From the patches of the hidden joint's neighbours alone: off its own latent or off theirs, whichever is nearer.
+    /// From the patches of the hidden joint's neighbours alone.
     pub neighbours: f64,
     /// By the mean direction of the limb.
     pub mean: f64,
@@ -60,10 +61,13 @@ pub(super) fn occluded(
                 });
                 errors.sum::<f64>() / others.len().max(1) as f64
             };
-            let by = |(known, fresh): &(Means, Means), joints: &[usize]| {
-                let features = joints.len() * known.dim;
-                let ridge = KernelRidge::fit(known.beside(joints, &some), features, &targets)?;
-                Ok::<_, LabError>(off(&ridge.predict(&fresh.beside(joints, &others))))
+            let by = |(known, fresh): &(Means, Means)| {
+                let read_off = |joints: &[usize]| {
+                    let features = joints.len() * known.dim;
+                    let ridge = KernelRidge::fit(known.beside(joints, &some), features, &targets)?;
+                    Ok::<_, LabError>(off(&ridge.predict(&fresh.beside(joints, &others))))
+                };
+                Ok::<_, LabError>(read_off(&[joint])?.min(read_off(&near)?))
             };
             let mean = |part: &Vec<f64>| {
                 let mean = part.iter().sum::<f64>() / part.len().max(1) as f64;
@@ -72,8 +76,8 @@ pub(super) fn occluded(
             all.push(Occluded {
                 joint: NAMES[joint].into(),
                 neighbour: NAMES[neighbour].into(),
-                tree: by(&tree, &[joint])?,
-                neighbours: by(&few, &[joint])?.min(by(&few, &near)?),
+                tree: by(&tree)?,
+                neighbours: by(&few)?,
                 mean: off(&targets.iter().map(mean).collect::<Vec<_>>()),
                 images: others.len(),
             });
