@@ -48,7 +48,7 @@ impl<'a, S: Settings> Clock<'a, S> {
     pub fn spent_on(&mut self, what: &str) -> f64 {
         self.lap();
         let of_it = self.spent.iter().filter(|(piece, _)| piece.contains(what));
-        of_it.map(|(_, seconds)| seconds).sum()
+        of_it.fold(0.0, |all, (_, seconds)| all + seconds)
     }
 
     fn lap(&mut self) {
