@@ -197,3 +197,13 @@ pub fn long_table(sequences: usize) -> String {
 /// The tree of [`long_table`].
 pub const CHAIN: &str =
     "[tree]\nchain = { sequence = \"who\", time = \"day\", observe = [\"heart\", \"sleep\"] }\n";
+
+/// The numbers of a column.
+pub fn numbers(table: &Table, column: &str) -> Vec<f64> {
+    table.column(column).unwrap().numbers().unwrap()
+}
+
+/// The names of all columns.
+pub fn names(table: &Table) -> Vec<&str> {
+    table.columns().iter().map(|c| &c.name[..]).collect()
+}

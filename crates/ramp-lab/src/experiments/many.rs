@@ -4,7 +4,7 @@ use super::run::{Interrupted, Settings, Step, Watch, keep, kept};
 use crate::error::LabError;
 use ramp::data::Dataset;
 use ramp::model::Model;
-use ramp::train::{Control, Event, Fit, Stop, TrainSpec, Trainer};
+use ramp::train::{Control, Event, Fit, Stop, TrainSpec, Trainer, checkpoint_file};
 use serde::{Serialize, de::DeserializeOwned};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -132,6 +132,11 @@ impl<S: Settings + Sync> Many<'_, S> {
             keep(&self.finished_file(index), self.settings, done)?;
         }
         Ok(done)
+    }
+
+    /// Whether an earlier session left a state of a model, so that what it begins with does not matter.
+    pub fn goes_on(&self, index: usize) -> bool {
+        checkpoint_file(&self.state(index)).exists()
     }
 
     /// Trains one of the models to its end on this thread; `None` if someone stopped it.

@@ -196,13 +196,13 @@ impl PendulumRun {
     }
 
     /// The model at random weights.
-    pub(super) fn model(&self, steps: usize, data: &Dataset) -> Result<Model, LabError> {
+    pub(super) fn model(&self, data: &Dataset) -> Result<Model, LabError> {
         let network = NetworkSpec::Mlp(MlpSpec {
             hidden: vec![self.hidden],
             ..MlpSpec::default()
         });
-        let tree = FactorTree::chain(steps).map_err(ramp::Error::from)?;
-        let model = Model::builder(tree)
+        let tree = FactorTree::chain(self.films.steps).map_err(ramp::Error::from)?;
+        Ok(Model::builder(tree)
             .families(self.shape.family())?
             .tying(Tying::Role)
             .view(self.view)
@@ -210,8 +210,7 @@ impl PendulumRun {
             .observation_network(network)
             .start(self.recipe.start())
             .seed(self.seed)
-            .build(data)?;
-        Ok(model)
+            .build(data)?)
     }
 
     /// Turns random weights into what the networks say at first, from these films.
@@ -350,7 +349,7 @@ impl PendulumRun {
             |read: &Read| explained((&read.train, &truth), (&read.test, &test_truth), REGRESSED);
         let mut model = {
             let one = train.first(1).into_dataset()?;
-            self.model(self.films.steps, &one)?
+            self.model(&one)?
         };
         let fitting = Fitting {
             what: "RAMP",

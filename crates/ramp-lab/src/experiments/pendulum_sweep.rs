@@ -148,8 +148,10 @@ impl PendulumSweepRun {
         };
         let work = |index: usize, board: &Board<'_>| {
             let (cell, start) = (&cells[index], Instant::now());
-            let mut model = cell.model(cell.films.steps, &data)?;
-            cell.begin(&mut model, &some)?;
+            let mut model = cell.model(&data)?;
+            if !many.goes_on(index) {
+                cell.begin(&mut model, &some)?;
+            }
             let Some(fit) = many.train(index, &mut model, &data, &cell.train, board)? else {
                 return Ok(None);
             };

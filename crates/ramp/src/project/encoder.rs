@@ -1,6 +1,7 @@
 //! How columns and arrays become observations: scales and levels are learned once from training samples and used ever after.
 
 use super::file::{ModelFile, ObservationKind, ObservationSettings};
+use super::levels::Levels;
 use super::scale::{Scale, ScaleKind};
 use super::source::{Content, Samples};
 use crate::data::Dataset;
@@ -422,40 +423,6 @@ fn learn_columns(
     }
 }
 
-/// Finds the level that a cell holds.
-#[derive(Clone, Debug)]
-pub struct Levels<'a> {
-    by_text: HashMap<&'a str, usize>,
-    by_number: HashMap<u64, usize>,
-}
-
-impl<'a> Levels<'a> {
-    /// Looks among these.
-    pub fn new(levels: &'a [String]) -> Self {
-        let mut by_number = HashMap::new();
-        for (i, level) in levels.iter().enumerate() {
-            if let Some(bits) = number_bits(level) {
-                by_number.entry(bits).or_insert(i);
-            }
-        }
-        let by_text = levels.iter().enumerate().map(|(i, l)| (&l[..], i));
-        Levels {
-            by_text: by_text.collect(),
-            by_number,
-        }
-    }
-
-    /// The place of the level that is spelled so, or is the same number: one format spells a level `1`, another `1.0`.
-    pub fn find(&self, text: &str) -> Option<usize> {
-        let same = || self.by_number.get(&number_bits(text)?);
-        self.by_text.get(text).or_else(same).copied()
-    }
-}
-
-fn number_bits(text: &str) -> Option<u64> {
-    text.trim().parse::<f64>().ok().map(f64::to_bits)
-}
-
 fn learn_scale(kind: ScaleKind, known: &[f64], what: &str) -> Result<Scale> {
     Scale::learn(kind, known).ok_or_else(|| {
         let value = known.iter().find(|x| !x.is_nan());
@@ -522,13 +489,15 @@ fn learn_array(
                 )));
             }
             let what = format!("feature {d} of array `{}`", array.name);
-            match learn_scale(kind, &known, &what) {
+            match (
+                learn_scale(kind, &known, &what),
+                known.iter().find(|x| !x.is_nan()),
+            ) {
                 // The rim of a picture tells nothing; others of its pixels do.
-                Err(_) if width > 1 => match known.iter().find(|x| !x.is_nan()) {
-                    Some(&mean) => Ok((Scale::Standard { mean, sd: 1.0 }, false)),
-                    None => learn_scale(kind, &known, &what).map(|scale| (scale, true)),
-                },
-                learned => learned.map(|scale| (scale, true)),
+                (Err(_), Some(&mean)) if width > 1 => {
+                    Ok((Scale::Standard { mean, sd: 1.0 }, false))
+                }
+                (learned, _) => learned.map(|scale| (scale, true)),
             }
         })
         .collect::<Result<Vec<_>>>()?;

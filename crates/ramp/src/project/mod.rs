@@ -12,6 +12,7 @@ mod encoder;
 mod file;
 mod findings;
 mod keys;
+mod levels;
 mod orient;
 mod prepare;
 mod run;
@@ -24,12 +25,13 @@ mod tests;
 mod times;
 
 pub use columns::{PosteriorColumn, posterior_columns, posterior_values};
-pub use encoder::{Encoder, Encoding, Levels};
+pub use encoder::{Encoder, Encoding};
 pub use file::{
     Chain, DataSettings, LatentSettings, ModelFile, NetworkSettings, ObservationKind,
     ObservationSettings, TreeSettings,
 };
 pub use findings::{Findings, LatentFindings};
+pub use levels::Levels;
 pub use prepare::Project;
 pub use run::Run;
 pub use scale::{Scale, ScaleKind};

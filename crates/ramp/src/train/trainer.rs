@@ -135,7 +135,12 @@ impl<'a> Trainer<'a> {
         if tell(&mut self.observers, &start) == Control::Stop {
             stop = Stop::Interrupted;
         }
+        let (observations, latents) = (model.tree().observations(), model.tree().latents());
         let mut work = Work {
+            series: match model.tree().is_chain() && latents.len() > 1 {
+                true => (observations.len() / latents.len()).max(1),
+                false => 1,
+            },
             step: Workspace::default(),
             held_out: Workspace::default(),
             gradient: vec![0.0; model.parameters().len()],
@@ -250,13 +255,7 @@ impl<'a> Trainer<'a> {
         let iteration = state.progress.iteration;
         let samples = split.batch(&self.spec, iteration);
         let drawn = split.drawn(&self.spec, iteration, samples.len());
-        let observations = model.tree().observations().len();
-        // Along a chain, each series has its own runs.
-        let series = match (model.tree().is_chain(), model.tree().latents().len()) {
-            (true, steps) if steps > 1 => (observations / steps).max(1),
-            _ => 1,
-        };
-        let each = (observations, series);
+        let each = (model.tree().observations().len(), work.series);
         let hidden = hidden(&self.spec, iteration, each, samples.len());
         let population = self.spec.population.unwrap_or(split.train.len());
         let mixture = Mixture {
@@ -337,6 +336,8 @@ impl<'a> Trainer<'a> {
 type Enter<'a> = dyn Fn(&mut (dyn FnMut() + Send)) + 'a;
 
 struct Work {
+    /// Along a chain, how many observations a step has: each series is hidden in runs of its own.
+    series: usize,
     step: Workspace,
     held_out: Workspace,
     gradient: Vec<f32>,
