@@ -1,7 +1,7 @@
 //! What every target does: write the bytes to a file and read all that can be read of it.
 
-use ramp::data::array::read_arrays;
-use ramp::data::table::{open_table, summarize};
+use ramp_io::array::read_arrays;
+use ramp_io::table::{open_table, summarize};
 use std::path::Path;
 
 /// Reads bytes as a file with this ending; anything but a result is a finding.

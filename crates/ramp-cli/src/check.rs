@@ -4,7 +4,7 @@ use crate::words::{self, Table};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::graph::FactorTree;
-use ramp::project::{ModelFile, Project};
+use ramp_io::project::{ModelFile, Project};
 use std::path::PathBuf;
 
 /// Latents whose partitions are listed.

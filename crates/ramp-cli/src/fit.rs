@@ -5,7 +5,7 @@ use crate::progress::Bar;
 use crate::words::{self, Table};
 use crate::{Ending, Failure};
 use clap::Args;
-use ramp::project::{Findings, ModelFile, Project, Run};
+use ramp_io::project::{Findings, ModelFile, Project, Run};
 use ramp::storage::write_atomically;
 use ramp::train::{Control, Event, Fit as Trained, Stop, Trainer, checkpoint_file};
 use ramp_lab::experiments::Watch;

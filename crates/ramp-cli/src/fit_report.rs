@@ -3,8 +3,8 @@
 use crate::{Ending, Failure, words};
 use clap::Args;
 use ramp::family::Belief;
-use ramp::project::source::{Content, SampleReader, Samples};
-use ramp::project::{
+use ramp_io::project::source::{Content, SampleReader, Samples};
+use ramp_io::project::{
     Encoding, Findings, ModelFile, Project, Run, posterior_columns, posterior_values,
 };
 use ramp::storage::write_atomically;

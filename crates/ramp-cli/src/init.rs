@@ -2,7 +2,7 @@
 
 use crate::{Ending, Failure};
 use clap::Args;
-use ramp::data::table::{ColumnSummary, Distinct, Kind, open_table, summarize};
+use ramp_io::table::{ColumnSummary, Distinct, Kind, open_table, summarize};
 use ramp::storage::write_atomically;
 use std::path::PathBuf;
 

@@ -2,7 +2,7 @@
 
 mod scene;
 
-use ramp::data::array::{Array, ArrayValues, write_arrays};
+use ramp_io::array::{Array, ArrayValues, write_arrays};
 use scene::{Scene, model, names, noise, numbers};
 
 fn array(name: &str, shape: &[usize], value: impl Fn(usize) -> f32) -> Array {

@@ -2,7 +2,7 @@
 
 mod scene;
 
-use ramp::data::table::{Cells, Column, Table};
+use ramp_io::table::{Cells, Column, Table};
 use scene::{CHAIN, Scene, long_table, model, names, noise, numbers, said};
 use std::process::Stdio;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 
 mod scene;
 
-use ramp::data::array::{Array, ArrayValues, write_arrays};
+use ramp_io::array::{Array, ArrayValues, write_arrays};
 use scene::{Scene, model, said, table};
 
 const TWO: &str = "[tree]\nnewick = \"(a,b)z;\"\n";

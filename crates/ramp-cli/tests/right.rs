@@ -1,7 +1,7 @@
 //! Is it right? The commands on data from a linear-Gaussian tree, against exact inference.
 
 use assert_cmd::Command;
-use ramp::data::table::open_table;
+use ramp_io::table::open_table;
 use ramp_lab::metrics::pearson;
 use ramp_lab::tree_data::{LinearTree, TreeSample};
 use rand::{RngExt, SeedableRng};

@@ -73,7 +73,6 @@
 //! - [`family::Belief`]: what kind of thing a latent is. [`family`] shows how to add one.
 //! - [`network::Network`]: the trait of amortisers; [`network::NetworkSpec`] those that come along.
 //! - [`model::Model`], [`train::Trainer`], [`infer::Posterior`].
-//! - [`project`]: model files, tables and run folders, as the command line uses them.
 
 pub mod data;
 mod error;
@@ -82,10 +81,9 @@ pub mod graph;
 pub mod infer;
 pub mod kernel;
 pub mod model;
-mod names;
+pub mod names;
 pub mod network;
 pub mod objective;
-pub mod project;
 pub mod storage;
 pub mod train;
 

@@ -4,12 +4,12 @@
 const LISTED: usize = 12;
 
 /// `a`, `b`, `c`, cut where it would not help any more.
-pub(crate) fn list(names: &[String]) -> String {
+pub fn list(names: &[String]) -> String {
     joined(names, ", ")
 }
 
 /// [`list`] with something else than commas.
-pub(crate) fn joined(names: &[String], between: &str) -> String {
+pub fn joined(names: &[String], between: &str) -> String {
     let mut text = String::new();
     for (position, name) in names.iter().take(LISTED).enumerate() {
         if position > 0 {
@@ -26,7 +26,7 @@ pub(crate) fn joined(names: &[String], between: &str) -> String {
 }
 
 /// A name or a value from outside as it fits into a sentence: on one line and not too long.
-pub(crate) fn shortened(text: &str) -> String {
+pub fn shortened(text: &str) -> String {
     const SHOWN: usize = 60;
     let on_one_line = |c: char| if c.is_control() { ' ' } else { c };
     let mut shown: String = text.chars().take(SHOWN).map(on_one_line).collect();
@@ -40,7 +40,7 @@ pub(crate) fn shortened(text: &str) -> String {
 const SUGGESTED: usize = 3;
 
 /// The nearest name if one is near enough to be a slip of the keyboard, else what there is to choose from.
-pub(crate) fn hint<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
+pub fn hint<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
     let length = name.chars().count();
     let mut least = (length / 3).max(1);
     let mut nearest: Vec<String> = Vec::new();

@@ -3,7 +3,7 @@
 // Every test program uses its own part.
 #![allow(dead_code)]
 
-use ramp::data::table::{Table, create_table, open_table};
+use ramp_io::table::{Table, create_table, open_table};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -49,7 +49,7 @@ impl Observation {
     }
 
     /// Writes one sample's numbers with a given distance between them; zeros where it is missing.
-    pub(crate) fn write(&self, row: usize, to: &mut [f32], stride: usize) {
+    pub fn write(&self, row: usize, to: &mut [f32], stride: usize) {
         let span = row * self.features..(row + 1) * self.features;
         match &self.values {
             Values::Numbers(numbers) if stride == 1 => {

@@ -39,7 +39,7 @@ pub use error::GraphError;
 pub use id::{FactorId, MessageId, VariableId};
 pub use nni::Interchange;
 pub use partition::WeakPair;
-pub(crate) use rooted::Rooted;
+pub use rooted::Rooted;
 pub use schedule::{Schedule, Stage};
 pub use shapes::MAX_VARIABLES;
 pub use tree::{FactorTree, Kind};

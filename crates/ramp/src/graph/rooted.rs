@@ -4,19 +4,19 @@ use super::{FactorId, FactorTree, VariableId};
 
 /// Every variable after the one it hangs on. Sweeps run along `order`, outward, or against it, inward.
 #[derive(Debug)]
-pub(crate) struct Rooted {
+pub struct Rooted {
     /// The variables, level by level from the root.
-    pub(crate) order: Vec<VariableId>,
+    pub order: Vec<VariableId>,
     /// The factor through which a variable hangs on the tree; none for the root.
-    pub(crate) entrance: Vec<Option<FactorId>>,
+    pub entrance: Vec<Option<FactorId>>,
     /// The variable of each factor that is nearest to the root.
-    pub(crate) head: Vec<VariableId>,
+    pub head: Vec<VariableId>,
     /// How many factors lie between a variable and the root.
-    pub(crate) depth: Vec<usize>,
+    pub depth: Vec<usize>,
 }
 
 impl Rooted {
-    pub(crate) fn new(tree: &FactorTree) -> Self {
+    pub fn new(tree: &FactorTree) -> Self {
         let root = tree.root();
         let mut rooted = Rooted {
             order: Vec::with_capacity(tree.variable_count()),
@@ -48,7 +48,7 @@ impl Rooted {
     }
 
     /// The factors of a variable that lead away from the root.
-    pub(crate) fn outward<'a>(
+    pub fn outward<'a>(
         &self,
         tree: &'a FactorTree,
         variable: VariableId,

@@ -1,0 +1,236 @@
+//! Broken files of every kind: a sentence that names the file, or a table, and never anything worse.
+//!
+//! `tests/corpus/broken` holds files that must be refused; each of them and of `tests/corpus/good` is also a seed for fuzzing.
+
+use crate::foreign::write_parquet;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterVersion;
+use ramp_io::array::{Array, ArrayValues, read_arrays, write_arrays};
+use ramp_io::table::{Cells, Column, Table, create_table, open_table};
+use ramp::{Error, Result};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::path::{Path, PathBuf};
+
+/// Reads all that can be read of a file, up to some number of rows: a few bytes may well stand for many.
+fn exercise(path: &Path) -> Result<()> {
+    let mut reader = open_table(path)?;
+    let mut rows = 0;
+    while let Some(table) = reader.next(7)? {
+        rows += table.rows();
+        for column in table.columns() {
+            assert_eq!(column.texts().len(), table.rows());
+            // Texts are not numbers; that is no fault of the file.
+            let _ = column.numbers();
+        }
+        if rows > 2000 {
+            break;
+        }
+    }
+    if path
+        .extension()
+        .is_some_and(|ending| ending == "npy" || ending == "npz")
+    {
+        read_arrays(path)?;
+    }
+    Ok(())
+}
+
+/// What is said about a file, if anything: always about this file, in one line.
+fn verdict(path: &Path) -> Option<String> {
+    let error = exercise(path).err()?;
+    assert!(
+        matches!(error, Error::Invalid(_)),
+        "{}: {error:?}",
+        path.display()
+    );
+    let text = error.to_string();
+    assert!(text.contains(&path.display().to_string()), "{text}");
+    assert!(!text.contains('\n') && text.len() < 500, "{text}");
+    Some(text)
+}
+
+fn corpus(part: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/corpus")
+        .join(part);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn every_broken_file_gets_its_sentence() {
+    let files = corpus("broken");
+    for ending in [
+        "csv", "tsv", "txt", "parquet", "arrow", "feather", "ipc", "npy", "npz",
+    ] {
+        let of_kind = |file: &&PathBuf| file.extension().is_some_and(|found| found == ending);
+        assert!(
+            files.iter().any(|file| of_kind(&file)),
+            "no broken .{ending}"
+        );
+    }
+    for file in files {
+        let verdict = verdict(&file);
+        assert!(verdict.is_some(), "{} was read", file.display());
+        println!("{}", verdict.unwrap_or_default());
+    }
+}
+
+#[test]
+fn every_good_file_is_read() {
+    for file in corpus("good") {
+        assert_eq!(verdict(&file), None);
+    }
+}
+
+/// Valid files of every kind to break.
+fn specimens(folder: &Path) -> Vec<PathBuf> {
+    let rows = 60;
+    let numbers = Column::new(
+        "n",
+        Cells::Numbers((0..rows).map(|i| f64::from(i) / 3.0).collect()),
+    );
+    let integers = Column::new(
+        "i",
+        Cells::Integers(
+            (0..rows)
+                .map(|i| (i % 7 > 0).then_some(i64::from(i)))
+                .collect(),
+        ),
+    );
+    let texts = Column::new(
+        "t",
+        Cells::Texts(
+            (0..rows)
+                .map(|i| (i % 5 > 0).then(|| format!("\"{i}\",\nä")))
+                .collect(),
+        ),
+    );
+    let mut files = Vec::new();
+    for ending in ["csv", "tsv", "parquet", "arrow", "npy", "npz"] {
+        let mut columns = vec![numbers.clone(), integers.clone()];
+        if !ending.starts_with("np") {
+            columns.push(texts.clone());
+        }
+        let table = Table::new(columns).unwrap();
+        let kinds: Vec<_> = table
+            .columns()
+            .iter()
+            .map(|c| (c.name.clone(), c.cells.column_type()))
+            .collect();
+        let path = folder.join(format!("a.{ending}"));
+        let mut writer = create_table(&path, &kinds).unwrap();
+        writer.write(&table).unwrap();
+        writer.finish().unwrap();
+        files.push(path);
+    }
+    let path = folder.join("deflated.npz");
+    let values = ArrayValues::Bytes((0..240).map(|i| i as u8 / 9).collect());
+    let shape = vec![60, 4];
+    write_arrays(
+        &path,
+        &[Array {
+            name: "x".into(),
+            shape,
+            values,
+        }],
+        true,
+    )
+    .unwrap();
+    files.push(path);
+    for (name, version, compression, dictionary) in [
+        (
+            "plain",
+            WriterVersion::PARQUET_1_0,
+            Compression::UNCOMPRESSED,
+            false,
+        ),
+        (
+            "snappy",
+            WriterVersion::PARQUET_1_0,
+            Compression::SNAPPY,
+            true,
+        ),
+        (
+            "delta",
+            WriterVersion::PARQUET_2_0,
+            Compression::UNCOMPRESSED,
+            false,
+        ),
+        (
+            "gzip",
+            WriterVersion::PARQUET_2_0,
+            Compression::GZIP(Default::default()),
+            true,
+        ),
+        (
+            "lz4",
+            WriterVersion::PARQUET_2_0,
+            Compression::LZ4_RAW,
+            false,
+        ),
+    ] {
+        let path = folder.join(format!("{name}.parquet"));
+        write_parquet(&path, version, compression, dictionary);
+        files.push(path);
+    }
+    files.extend(corpus("good"));
+    files
+}
+
+fn mutate(bytes: &mut Vec<u8>, rng: &mut ChaCha8Rng) {
+    match rng.random_range(0..10) {
+        0 => bytes.truncate(rng.random_range(0..bytes.len())),
+        1 => {
+            let from = rng.random_range(0..bytes.len());
+            let to = (from + rng.random_range(1..50)).min(bytes.len());
+            bytes.drain(from..to);
+        }
+        2 => {
+            let at = rng.random_range(0..bytes.len());
+            let piece = bytes[at..(at + 20).min(bytes.len())].to_vec();
+            let to = rng.random_range(0..bytes.len());
+            bytes.splice(to..to, piece);
+        }
+        _ => {
+            for _ in 0..rng.random_range(1..9) {
+                let at = rng.random_range(0..bytes.len());
+                bytes[at] = match rng.random_range(0..4) {
+                    0 => bytes[at] ^ 1 << rng.random_range(0..8),
+                    1 => [0, 1, 0x7f, 0x80, 0xff][rng.random_range(0..5)],
+                    _ => rng.random(),
+                };
+            }
+        }
+    }
+}
+
+#[test]
+fn random_damage_does_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let broken = tempfile::tempdir().unwrap();
+    // More with RAMP_MUTATIONS set, to search by hand.
+    let count = std::env::var("RAMP_MUTATIONS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(300);
+    for (seed, file) in specimens(folder.path()).into_iter().enumerate() {
+        assert_eq!(verdict(&file), None);
+        let whole = std::fs::read(&file).unwrap();
+        let path = broken.path().join(file.file_name().unwrap());
+        let mut rng = ChaCha8Rng::seed_from_u64(seed as u64);
+        let mut refused = 0;
+        for _ in 0..count {
+            let mut bytes = whole.clone();
+            mutate(&mut bytes, &mut rng);
+            std::fs::write(&path, &bytes).unwrap();
+            refused += usize::from(verdict(&path).is_some());
+        }
+        assert!(refused > 0, "no damage to {} was noticed", file.display());
+    }
+}
