@@ -3,15 +3,15 @@
 use crate::{Ending, Failure, words};
 use clap::Args;
 use ramp::family::Belief;
-use ramp_io::project::source::{Content, SampleReader, Samples};
-use ramp_io::project::{
-    Encoding, Findings, ModelFile, Project, Run, posterior_columns, posterior_values,
-};
 use ramp::storage::write_atomically;
 use ramp::train::{Fit as Trained, Record, Stop};
 use ramp_cli::report::{
     Brings, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, Prior, Report, Sequence,
     StepCurve, TrainingPoint, Values, Variable, page,
+};
+use ramp_io::project::source::{Content, SampleReader, Samples};
+use ramp_io::project::{
+    Encoding, Findings, ModelFile, Project, Run, posterior_columns, posterior_values,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -3,11 +3,11 @@
 use crate::rows::{self, ForModel, Part};
 use crate::{Ending, Failure};
 use clap::Args;
-use ramp_io::table::{Cells, Column, Table};
 use ramp::infer::Imputer;
 use ramp::model::Model;
 use ramp_io::project::source::Samples;
 use ramp_io::project::{Encoding, Levels, Run};
+use ramp_io::table::{Cells, Column, Table};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;

@@ -3,8 +3,8 @@
 use crate::rows::{self, ForModel};
 use crate::{Ending, Failure};
 use clap::Args;
-use ramp_io::table::Table;
 use ramp_io::project::{PosteriorColumn, Run, posterior_columns, posterior_values};
+use ramp_io::table::Table;
 use std::path::PathBuf;
 
 #[derive(Args)]

@@ -2,8 +2,8 @@
 
 use crate::{Ending, Failure};
 use clap::Args;
-use ramp_io::table::{ColumnSummary, Distinct, Kind, open_table, summarize};
 use ramp::storage::write_atomically;
+use ramp_io::table::{ColumnSummary, Distinct, Kind, open_table, summarize};
 use std::path::PathBuf;
 
 #[derive(Args)]

@@ -94,6 +94,20 @@ impl From<ramp::Error> for Failure {
     }
 }
 
+impl From<ramp_io::Error> for Failure {
+    fn from(error: ramp_io::Error) -> Self {
+        let user = match &error {
+            ramp_io::Error::Engine(error) => error.is_user_mistake(),
+            ramp_io::Error::Invalid(_) => true,
+            _ => false,
+        };
+        Failure {
+            user,
+            sentence: error.to_string(),
+        }
+    }
+}
+
 impl From<ramp_lab::error::LabError> for Failure {
     fn from(error: ramp_lab::error::LabError) -> Self {
         Failure {

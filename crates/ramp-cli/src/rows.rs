@@ -3,12 +3,10 @@
 use crate::progress::Passing;
 use crate::{Failure, interrupt, words};
 use ramp::data::Dataset;
-use ramp_io::table::{
-    Cells, Column, ColumnType, Table, TableWriter, check_format, create_table,
-};
 use ramp::model::Model;
 use ramp_io::project::Run;
 use ramp_io::project::source::Samples;
+use ramp_io::table::{Cells, Column, ColumnType, Table, TableWriter, check_format, create_table};
 use std::path::Path;
 
 /// Samples that go through the model together, at most.

@@ -16,7 +16,7 @@ fn peak_memory() -> String {
     peak.map_or("unknown".into(), |peak| peak.trim().to_owned())
 }
 
-fn write_rows(path: &Path, rows: usize) -> ramp::Result<()> {
+fn write_rows(path: &Path, rows: usize) -> ramp_io::Result<()> {
     let columns: Vec<_> = (0..8)
         .map(|i| (format!("x{i}"), ColumnType::Number))
         .collect();
@@ -37,7 +37,7 @@ fn write_rows(path: &Path, rows: usize) -> ramp::Result<()> {
     writer.finish()
 }
 
-fn copy(from: &Path, to: &Path) -> ramp::Result<()> {
+fn copy(from: &Path, to: &Path) -> ramp_io::Result<()> {
     let mut reader = open_table(from)?;
     let numbers: Vec<_> = reader
         .names()
@@ -49,12 +49,12 @@ fn copy(from: &Path, to: &Path) -> ramp::Result<()> {
         let columns = table.columns().iter();
         let columns =
             columns.map(|c| Ok(Column::new(c.name.clone(), Cells::Numbers(c.numbers()?))));
-        writer.write(&Table::new(columns.collect::<ramp::Result<_>>()?)?)?;
+        writer.write(&Table::new(columns.collect::<ramp_io::Result<_>>()?)?)?;
     }
     writer.finish()
 }
 
-fn main() -> ramp::Result<()> {
+fn main() -> ramp_io::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let rows = arguments
         .next()

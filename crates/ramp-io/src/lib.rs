@@ -7,3 +7,6 @@
 pub mod array;
 pub mod project;
 pub mod table;
+
+mod error;
+pub use error::{Error, Result};

@@ -5,7 +5,7 @@
 //! place of all leaves the pairwise term out, and so times the network part of the step.
 
 use ramp::data::Dataset;
-use ramp::family::View;
+use ramp::family::Inputs;
 use ramp::graph::FactorTree;
 use ramp::model::Model;
 use ramp::train::TrainSpec;
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mixture = number(rows)?;
     let data = linear(rows)?;
     let mut model = Model::builder(FactorTree::balanced(4, 2)?)
-        .view(View::Natural) // what the peer's networks see
+        .inputs(Inputs::Natural) // what the peer's networks see
         .build(&data)?;
     let spec = TrainSpec {
         iterations,

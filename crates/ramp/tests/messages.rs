@@ -219,7 +219,7 @@ impl World {
 
     fn model(&self, data: &Dataset) -> Model {
         let tree = &self.tree;
-        let mut builder = Model::builder(tree.clone()).view(ramp::family::View::Natural);
+        let mut builder = Model::builder(tree.clone()).inputs(ramp::family::Inputs::Natural);
         for m in tree.messages() {
             let factor = tree.message_factor(m);
             let members = tree.variables_of(factor);

@@ -24,7 +24,8 @@ impl LinearTree {
     fn settings(&self) -> LinearTreeRun {
         let choice = &self.choice;
         let mut run = LinearTreeRun::new(choice.scale(), choice.recipe(), choice.seed);
-        self.tuning.apply(&mut run.n, &mut run.view, &mut run.train);
+        self.tuning
+            .apply(&mut run.n, &mut run.inputs, &mut run.train);
         self.bbvi.apply(&mut run.bbvi);
         run.threads = choice.threads();
         run

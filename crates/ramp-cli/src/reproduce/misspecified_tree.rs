@@ -30,7 +30,8 @@ impl MisspecifiedTree {
         let mut run = MisspecifiedTreeRun::new(choice.scale(), choice.recipe(), choice.seed);
         run.trees = self.trees.map_or(run.trees, usize::from);
         run.most_moves = usize::from(self.most_moves);
-        self.tuning.apply(&mut run.n, &mut run.view, &mut run.train);
+        self.tuning
+            .apply(&mut run.n, &mut run.inputs, &mut run.train);
         run.threads = choice.threads();
         run
     }

@@ -43,7 +43,7 @@ impl NonlinearSweep {
         run.seeds = self.seeds.map_or(run.seeds, usize::from);
         let cell = &mut run.cell;
         self.tuning
-            .apply(&mut cell.n, &mut cell.view, &mut cell.train);
+            .apply(&mut cell.n, &mut cell.inputs, &mut cell.train);
         self.bbvi.apply(&mut cell.bbvi);
         cell.threads = choice.threads();
         run

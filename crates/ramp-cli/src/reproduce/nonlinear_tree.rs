@@ -32,7 +32,8 @@ impl NonlinearTree {
         let mut run = NonlinearTreeRun::new(choice.scale(), choice.recipe(), choice.seed);
         run.tree.link = self.link.into();
         run.tree.noise = self.noise;
-        self.tuning.apply(&mut run.n, &mut run.view, &mut run.train);
+        self.tuning
+            .apply(&mut run.n, &mut run.inputs, &mut run.train);
         self.bbvi.apply(&mut run.bbvi);
         run.threads = choice.threads();
         run

@@ -92,7 +92,7 @@ impl Pendulum {
             BeginningName::Tracker => Beginning::Tracker,
         });
         self.tuning
-            .apply(&mut run.films.sequences, &mut run.view, &mut run.train);
+            .apply(&mut run.films.sequences, &mut run.inputs, &mut run.train);
         if self.without_rivals {
             run.rivals = None;
         }

@@ -42,7 +42,7 @@ impl PendulumSweep {
         let cell = &mut run.cell;
         self.films.apply(&mut cell.films);
         self.tuning
-            .apply(&mut cell.films.sequences, &mut cell.view, &mut cell.train);
+            .apply(&mut cell.films.sequences, &mut cell.inputs, &mut cell.train);
         run.threads = choice.threads();
         run
     }

@@ -52,7 +52,8 @@ impl Pose {
         }
         let of_each = &mut run.variations.of_each;
         *of_each = self.variations.map_or(*of_each, |n| n as usize);
-        self.tuning.apply(&mut run.n, &mut run.view, &mut run.train);
+        self.tuning
+            .apply(&mut run.n, &mut run.inputs, &mut run.train);
         run.threads = choice.threads();
         run
     }

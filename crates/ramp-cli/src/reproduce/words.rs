@@ -1,7 +1,7 @@
 //! The words that experiments share: scale, recipe, seed, and what may stand in place of a recipe's numbers.
 
 use clap::{Args, ValueEnum};
-use ramp::family::View;
+use ramp::family::Inputs;
 use ramp::train::TrainSpec;
 use ramp_lab::baselines::Estimator;
 use ramp_lab::experiments::{BbviSettings, Recipe, Scale};
@@ -24,7 +24,7 @@ enum RecipeName {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum ViewName {
+enum InputsName {
     /// Mean, correlations and log-precisions
     Moments,
     /// The sum of messages as it is
@@ -145,14 +145,14 @@ pub struct Tuning<C: Args = Samples> {
     pub learning_rate: Option<f64>,
     /// The share of observations that are left out of a step, in place of the recipe's
     #[arg(long)]
-    hide: Option<f64>,
+    mask: Option<f64>,
     /// What networks see of beliefs, in place of the recipe's
     #[arg(long, value_enum)]
-    view: Option<ViewName>,
+    inputs: Option<InputsName>,
 }
 
 impl<C: Args + Count> Tuning<C> {
-    pub fn apply(&self, n: &mut usize, view: &mut View, train: &mut TrainSpec) {
+    pub fn apply(&self, n: &mut usize, inputs: &mut Inputs, train: &mut TrainSpec) {
         let given = |asked: Option<u32>| asked.map(|n| n as usize);
         *n = given(self.count.count()).unwrap_or(*n);
         train.batch = given(self.batch).or(train.batch);
@@ -161,14 +161,14 @@ impl<C: Args + Count> Tuning<C> {
             *train = train.clone().lasting(iterations);
         }
         train.learning_rate = self.learning_rate.unwrap_or(train.learning_rate);
-        train.hide = self.hide.unwrap_or(train.hide);
-        if self.hide == Some(0.0) {
-            train.hide_run = None;
+        train.mask = self.mask.unwrap_or(train.mask);
+        if self.mask == Some(0.0) {
+            train.mask_span = None;
         }
-        *view = match self.view {
-            None => *view,
-            Some(ViewName::Moments) => View::Moments,
-            Some(ViewName::Natural) => View::Natural,
+        *inputs = match self.inputs {
+            None => *inputs,
+            Some(InputsName::Moments) => Inputs::Moments,
+            Some(InputsName::Natural) => Inputs::Natural,
         };
         if self.batch.is_none() && train.batch.is_some_and(|b| b > *n) {
             // Fewer samples than the recipe's batch: all of them.

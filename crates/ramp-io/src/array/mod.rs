@@ -11,16 +11,16 @@
 //! // Two of the four walks, without the others.
 //! let two = ArrayReader::open(&path, Some("steps"))?.read(1..3)?;
 //! assert_eq!(two.shape, [2, 3, 2]);
-//! # Ok::<(), ramp::Error>(())
+//! # Ok::<(), ramp_io::Error>(())
 //! ```
 
 pub(crate) mod npy;
 pub(crate) mod zip;
 
+use crate::{Error, Result};
+use npy::{Element, Header};
 use ramp::names::{hint, shortened};
 use ramp::storage::PendingFile;
-use ramp::{Error, Result};
-use npy::{Element, Header};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::ops::Range;
@@ -124,7 +124,7 @@ pub fn write_arrays(path: &Path, arrays: &[Array], deflate: bool) -> Result<()> 
         write_array(&mut to, &arrays[0]).map_err(failed)?;
         to.into_inner().map_err(|e| failed(e.into_error()))?
     };
-    file.commit()
+    Ok(file.commit()?)
 }
 
 fn write_array(to: &mut dyn Write, array: &Array) -> io::Result<()> {

@@ -2,11 +2,11 @@
 //!
 //! By hand, because all of it is two records and a trailer, and every size in them must be doubted anyway.
 
-use ramp::names::shortened;
-use ramp::storage::PendingFile;
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
+use ramp::names::shortened;
+use ramp::storage::PendingFile;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -4,10 +4,10 @@ use super::file::{ModelFile, ObservationKind, ObservationSettings};
 use super::levels::Levels;
 use super::scale::{Scale, ScaleKind};
 use super::source::{Content, Samples};
-use ramp::data::Dataset;
 use crate::array::{Array, ArrayValues};
 use crate::table::{Column, Table};
-use ramp::{Error, Result};
+use crate::{Error, Result};
+use ramp::data::Dataset;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 

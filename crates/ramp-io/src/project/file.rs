@@ -3,11 +3,11 @@
 use super::keys::{Section, one_line, plain, shown};
 use super::scale::ScaleKind;
 use super::sections;
-use ramp::family::{Belief, View};
+use crate::{Error, Result};
+use ramp::family::{Belief, Inputs};
 use ramp::graph::{FactorTree, Tying};
 use ramp::network::NetworkSpec;
 use ramp::train::{Decay, TrainSpec};
-use ramp::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ const VERSION: i64 = 1;
 /// assert_eq!(file.latents.family_of("anger").to_string(), "categorical(3)");
 /// let error = ModelFile::parse("[tree]\nnewik = \"(a,b)c;\"").unwrap_err();
 /// assert_eq!(error.to_string(), "[tree] has no setting `newik`: did you mean `newick`?");
-/// # Ok::<(), ramp::Error>(())
+/// # Ok::<(), ramp_io::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelFile {
@@ -148,7 +148,7 @@ pub struct NetworkSettings {
     /// From observations to messages; for images convolutions unless said otherwise.
     pub observation: Option<NetworkSpec>,
     /// What networks see of a belief.
-    pub view: View,
+    pub inputs: Inputs,
     /// Which messages share a network; by role on chains and none on other trees unless said otherwise.
     pub tying: Option<Tying>,
 }
@@ -284,7 +284,7 @@ impl ModelFile {
             .map_err(|e| Error::Invalid(format!("the defaults of training: {e}")))?;
         let mut known: Vec<&str> =
             "iterations batch learning_rate optimizer even_rates warmup decay clip mixture population \
-                                    hide hide_run hide_warmup evaluate_every patience seed"
+                                    mask mask_span mask_warmup evaluate_every patience seed"
                 .split_whitespace()
                 .collect();
         known.sort_unstable();
@@ -342,8 +342,8 @@ impl ModelFile {
                 value(Value::try_from(&self.networks.message))?,
             ),
             (
-                "view".to_string(),
-                value(Value::try_from(self.networks.view))?,
+                "inputs".to_string(),
+                value(Value::try_from(self.networks.inputs))?,
             ),
         ]);
         if let Some(network) = &self.networks.observation {
@@ -391,7 +391,7 @@ impl Default for ModelFile {
             networks: NetworkSettings {
                 message: NetworkSpec::default(),
                 observation: None,
-                view: View::default(),
+                inputs: Inputs::default(),
                 tying: None,
             },
             train: Table::new(),

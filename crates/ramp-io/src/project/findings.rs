@@ -2,10 +2,10 @@
 
 use super::prepare::Project;
 use super::run::reference_samples;
-use ramp::Result;
+use crate::Result;
 use ramp::data::Dataset;
 use ramp::graph::FactorTree;
-use ramp::infer::{Reference, Scores};
+use ramp::infer::{Scores, SupportSet};
 use ramp::model::Model;
 
 /// Samples that are scored for the findings; sequences count once for every step.
@@ -69,7 +69,7 @@ impl Findings {
             1
         };
         let kept: Vec<u32> = kept.into_iter().step_by(stride.max(1)).collect();
-        let reference = Reference::new(model, &data.select(&kept), project.training.len())?;
+        let reference = SupportSet::new(model, &data.select(&kept), project.training.len())?;
         let fresh: Vec<u32> = project
             .training
             .iter()
@@ -91,9 +91,9 @@ impl Findings {
         let train_means = means(&scores, &training, count);
         let held_means = held_out
             .as_ref()
-            .map(|h| Ok::<_, ramp::Error>(means(&reference.scores(model, h)?, h, count)))
+            .map(|h| Ok::<_, crate::Error>(means(&reference.scores(model, h)?, h, count)))
             .transpose()?;
-        let brings = reference.brings(model, looked_at)?;
+        let brings = reference.contributions(model, looked_at)?;
         let (spread, divergence) = sureness(model, looked_at)?;
         let tree = model.tree();
 
@@ -279,7 +279,7 @@ fn warnings(latent: &LatentFindings, divergence: f64) -> Vec<String> {
         if latent.train - held_out > 0.05 + 0.15 * latent.train.abs() {
             said.push(format!(
                 "`{name}` overfits: {:.2} nats on training samples but {held_out:.2} on held-out ones; more data, smaller \
-                 networks, fewer iterations or `hide` in [train] help",
+                 networks, fewer iterations or `mask` in [train] help",
                 latent.train
             ));
         }

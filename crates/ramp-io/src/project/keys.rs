@@ -1,7 +1,7 @@
 //! Settings in a table: every key must be known, every value of its type, and the sentence names both.
 
+use crate::{Error, Result};
 use ramp::names::hint;
-use ramp::{Error, Result};
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 

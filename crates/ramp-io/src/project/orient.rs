@@ -2,7 +2,7 @@
 
 use super::encoder::Encoding;
 use super::prepare::Project;
-use ramp::Result;
+use crate::Result;
 use ramp::data::Dataset;
 
 /// Samples that decide.

@@ -3,12 +3,12 @@
 use super::encoder::{Encoder, Encoding};
 use super::file::ModelFile;
 use super::source::{SampleReader, Samples};
+use crate::{Error, Result};
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, Tying};
 use ramp::model::Model;
 use ramp::network::{ConvLayer, ConvSpec, NetworkSpec};
 use ramp::train::TrainSpec;
-use ramp::{Error, Result};
 
 /// A model that is ready to be trained on its data.
 #[derive(Debug)]
@@ -54,7 +54,9 @@ impl Project {
         let samples = SampleReader::open(path, file.chain(), Some(&wanted))?.rest()?;
         let count = samples.len();
         let in_file = |e: Error| match e {
-            Error::Invalid(text) => Error::Invalid(format!("`{}`: {text}", path.display())),
+            Error::Invalid(_) | Error::Engine(ramp::Error::Invalid(_)) => {
+                Error::Invalid(format!("`{}`: {e}", path.display()))
+            }
             other => other,
         };
         if count < 2 {
@@ -69,7 +71,7 @@ impl Project {
         }
         let held_out = (count as f64 * file.data.holdout).round() as usize;
         let train = file.train_spec(count - held_out.min(count))?;
-        let (training, held_out) = train.split(count).map_err(in_file)?;
+        let (training, held_out) = train.split(count).map_err(|e| in_file(e.into()))?;
         let encoder = Encoder::learn(&file, &names, &samples, &training).map_err(in_file)?;
         let (data, _) = encoder.encode(&samples).map_err(in_file)?;
         let tree = file.build_tree(samples.steps().max(2))?;
@@ -154,7 +156,7 @@ fn build(
         .collect();
     let mut builder = Model::builder(tree)
         .tying(tying)
-        .view(file.networks.view)
+        .inputs(file.networks.inputs)
         .message_network(file.networks.message.clone())
         .observation_network(file.networks.observation.clone().unwrap_or_default())
         .seed(seed);

@@ -4,13 +4,13 @@ use super::encoder::Encoder;
 use super::file::Chain;
 use super::prepare::Project;
 use super::source::{Content, SampleReader, Samples};
-use ramp::data::Dataset;
 use crate::array::write_arrays;
 use crate::table::create_table;
-use ramp::infer::Reference;
+use crate::{Error, Result};
+use ramp::data::Dataset;
+use ramp::infer::SupportSet;
 use ramp::model::{Model, ModelBuilder, ModelSpec};
 use ramp::storage::{read_tensors, write_atomically, write_tensors};
-use ramp::{Error, Result};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -100,7 +100,7 @@ impl Run {
             .into_iter()
             .map(|(name, shape, span)| (name, shape, &model.parameters()[span]))
             .collect();
-        write_tensors(&weights_file(folder), arrays, &text)
+        Ok(write_tensors(&weights_file(folder), arrays, &text)?)
     }
 
     /// Opens a run folder.
@@ -199,7 +199,7 @@ impl Run {
     pub fn longer_model(&self, steps: usize) -> Result<Option<Model>> {
         match &self.chain {
             Some(_) if steps > self.model.tree().latents().len() => {
-                self.model.unrolled(steps).map(Some)
+                Ok(self.model.unrolled(steps).map(Some)?)
             }
             _ => Ok(None),
         }
@@ -224,9 +224,9 @@ impl Run {
     }
 
     /// What new samples are compared with: the kept samples, encoded, and their messages under a model of this run.
-    pub fn reference(&self, model: &Model, samples: &Samples) -> Result<(Dataset, Reference)> {
+    pub fn reference(&self, model: &Model, samples: &Samples) -> Result<(Dataset, SupportSet)> {
         let (data, _) = self.encode(samples, model)?;
-        let reference = Reference::new(model, &data, self.population)?;
+        let reference = SupportSet::new(model, &data, self.population)?;
         Ok((data, reference))
     }
 }

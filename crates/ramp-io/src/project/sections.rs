@@ -5,9 +5,9 @@ use super::file::{
     ObservationSettings, TreeSettings,
 };
 use super::keys::{Section, plain};
+use crate::{Error, Result};
 use ramp::family::Belief;
 use ramp::network::NetworkSpec;
-use ramp::{Error, Result};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use toml::{Table, Value};
@@ -208,11 +208,11 @@ pub(super) fn observations(section: &Section<'_>) -> Result<BTreeMap<String, Obs
 }
 
 pub(super) fn networks(section: &Section<'_>) -> Result<NetworkSettings> {
-    section.only(&["message", "observation", "view", "tying"])?;
+    section.only(&["message", "observation", "inputs", "tying"])?;
     Ok(NetworkSettings {
         message: network(section, "message")?.unwrap_or_default(),
         observation: network(section, "observation")?,
-        view: section.get("view")?.unwrap_or_default(),
+        inputs: section.get("inputs")?.unwrap_or_default(),
         tying: section.get("tying")?,
     })
 }

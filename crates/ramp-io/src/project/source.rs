@@ -4,7 +4,7 @@ use super::Chain;
 use super::times::Times;
 use crate::array::{Array, ArrayReader, ArrayValues};
 use crate::table::{Table, TableReader, check_there, open_columns, open_table, rows_at_once};
-use ramp::{Error, Result};
+use crate::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 

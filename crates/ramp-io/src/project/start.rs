@@ -2,7 +2,7 @@
 
 use super::encoder::{Encoder, Encoding};
 use super::source::Samples;
-use ramp::Result;
+use crate::Result;
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, Rooted};
 

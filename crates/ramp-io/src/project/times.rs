@@ -1,7 +1,7 @@
 //! What orders the rows of a sequence.
 
 use crate::table::Column;
-use ramp::{Error, Result};
+use crate::{Error, Result};
 
 /// What orders rows: numbers where all are, else texts (dates in ISO form, say).
 pub(super) enum Times {

@@ -1,7 +1,7 @@
 //! Columns and tables in memory: names, cells, and what counts as missing.
 
+use crate::{Error, Result};
 use ramp::names::{hint, list, shortened};
-use ramp::{Error, Result};
 use std::collections::HashSet;
 
 /// Cells of one column; a missing cell is `NaN` or `None`.
@@ -69,7 +69,7 @@ pub enum ColumnType {
 /// let ages = Column::new("age", Cells::Texts(vec![Some(" 34".into()), None]));
 /// assert_eq!(ages.numbers()?[0], 34.0);
 /// assert!(ages.is_missing(1));
-/// # Ok::<(), ramp::Error>(())
+/// # Ok::<(), ramp_io::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Column {
@@ -255,7 +255,7 @@ impl PartialEq for Column {
 /// assert_eq!(table.rows(), 2);
 /// assert!(table.column("height")?.is_missing(1));
 /// assert!(table.column("hight").unwrap_err().to_string().contains("did you mean `height`?"));
-/// # Ok::<(), ramp::Error>(())
+/// # Ok::<(), ramp_io::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {

@@ -2,9 +2,9 @@
 
 use super::column::{self, Cells, Column, ColumnType, Table, is_missing_text, spell_number};
 use super::{TableReader, TableWriter, check_columns};
-use ramp::storage::PendingFile;
-use ramp::{Error, Result};
+use crate::{Error, Result};
 use csv::{ByteRecord, ReaderBuilder, Writer, WriterBuilder};
+use ramp::storage::PendingFile;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Chain, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -356,7 +356,7 @@ impl TableWriter for CsvWriter {
             .into_inner()
             .map_err(|e| failed(e.into_error()))?;
         let file = buffered.into_inner().map_err(|e| failed(e.into_error()))?;
-        file.commit()
+        Ok(file.commit()?)
     }
 }
 

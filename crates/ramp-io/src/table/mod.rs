@@ -29,7 +29,7 @@
 //!     writer.write(&rows)?;
 //! }
 //! writer.finish()?;
-//! # Ok::<(), ramp::Error>(())
+//! # Ok::<(), ramp_io::Error>(())
 //! ```
 
 mod arrow;
@@ -43,7 +43,7 @@ mod summary;
 pub use column::{Cells, Column, ColumnType, Table, is_missing_text};
 pub use summary::{ColumnSummary, Distinct, Kind, NumberSummary, summarize};
 
-use ramp::{Error, Result};
+use crate::{Error, Result};
 use std::path::Path;
 
 /// A table in a file, read some rows at a time.

@@ -5,9 +5,9 @@ use super::{TableReader, TableWriter, check_columns};
 use crate::array::ArrayReader;
 use crate::array::npy::{Element, Header};
 use crate::array::zip::ZipWriter;
+use crate::{Error, Result};
 use ramp::names::shortened;
 use ramp::storage::PendingFile;
-use ramp::{Error, Result};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -271,7 +271,7 @@ impl TableWriter for NpyWriter {
             write_matrix(&mut to, &mut waiting, &columns, &pieces, rows).map_err(failed)?;
             to.into_inner().map_err(|e| failed(e.into_error()))?
         };
-        file.commit()
+        Ok(file.commit()?)
     }
 }
 

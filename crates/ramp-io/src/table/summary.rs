@@ -2,7 +2,7 @@
 
 use super::column::{Cells, Column, is_missing_text, parse_number, spell_number};
 use super::{TableReader, rows_at_once};
-use ramp::Result;
+use crate::Result;
 use std::collections::{HashMap, HashSet};
 
 /// Up to so many different values of a column are counted exactly.
@@ -87,7 +87,7 @@ pub struct NumberSummary {
 /// assert_eq!((&columns[0].kind, &columns[1].kind), (&Kind::Text, &Kind::Number));
 /// assert_eq!((columns[1].missing, columns[1].distinct), (1, Distinct::Exactly(2)));
 /// assert_eq!(columns[1].numbers.unwrap().mean, 35.0);
-/// # Ok::<(), ramp::Error>(())
+/// # Ok::<(), ramp_io::Error>(())
 /// ```
 pub fn summarize(reader: &mut dyn TableReader) -> Result<Vec<ColumnSummary>> {
     let names = reader.names().to_vec();

@@ -41,7 +41,7 @@ fn only(contents: &[u8]) -> Array {
 
 fn mistake(path: &Path) -> String {
     let error = read_arrays(path).unwrap_err();
-    assert!(matches!(error, ramp::Error::Invalid(_)), "{error:?}");
+    assert!(matches!(error, ramp_io::Error::Invalid(_)), "{error:?}");
     error.to_string()
 }
 

@@ -7,7 +7,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterVersion;
 use ramp_io::array::{Array, ArrayValues, read_arrays, write_arrays};
 use ramp_io::table::{Cells, Column, Table, create_table, open_table};
-use ramp::{Error, Result};
+use ramp_io::{Error, Result};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Text tables as people and programs write them.
 
 use ramp_io::table::{Cells, Column, ColumnType, Table, create_table, open_columns, open_table};
-use ramp::{Error, Result};
+use ramp_io::{Error, Result};
 use std::path::PathBuf;
 use tempfile::TempDir;
 

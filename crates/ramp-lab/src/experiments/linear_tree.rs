@@ -12,7 +12,7 @@ use crate::error::LabError;
 use crate::metrics::{mean, pearson};
 use crate::tree_data::{LinearTree, TreeSample};
 use ramp::data::Dataset;
-use ramp::family::View;
+use ramp::family::Inputs;
 use ramp::graph::FactorTree;
 use ramp::model::Model;
 use ramp::train::{Decay, Optimizer, TrainSpec};
@@ -35,7 +35,7 @@ pub struct LinearTreeRun {
     /// Training samples.
     pub n: usize,
     /// What networks see of beliefs.
-    pub view: View,
+    pub inputs: Inputs,
     /// The training settings.
     pub train: TrainSpec,
     /// The settings of BBVI.
@@ -50,8 +50,8 @@ impl LinearTreeRun {
     /// The settings of a scale and a recipe.
     pub fn new(scale: Scale, recipe: Recipe, seed: u64) -> Self {
         let paper = paper_training(scale, seed);
-        let (view, train) = match recipe {
-            Recipe::Paper => (View::Natural, paper),
+        let (inputs, train) = match recipe {
+            Recipe::Paper => (Inputs::Natural, paper),
             // A long warm-up and a soft start keep the root alive until the levels below have something to tell it; a high
             // rate and its slow fall take it to the optimum. With two children, the data do not say how much of the root is in
             // either: decay of weights that fades chooses the middle. At so high a rate a rare large gradient can throw a latent
@@ -74,14 +74,14 @@ impl LinearTreeRun {
                     clip: Some(2.0),
                     ..paper
                 };
-                (View::Moments, train)
+                (Inputs::Moments, train)
             }
         };
         LinearTreeRun {
             scale,
             recipe,
             n: 10_000,
-            view,
+            inputs,
             train,
             bbvi: BbviSettings::new(scale, 2500, seed),
             seed,
@@ -195,8 +195,8 @@ impl LinearTreeRun {
         let tree =
             FactorTree::balanced(generator.depth, generator.arity).map_err(ramp::Error::from)?;
         let mut model = Model::builder(tree)
-            .view(self.view)
-            .start(self.recipe.start())
+            .inputs(self.inputs)
+            .init(self.recipe.init())
             .seed(self.seed)
             .build(&data)?;
         let fitting = Fitting {

@@ -9,7 +9,7 @@ use crate::error::LabError;
 use crate::metrics::pearson;
 use crate::tree_data::{LinearTree, TreeSample};
 use ramp::data::Dataset;
-use ramp::family::View;
+use ramp::family::Inputs;
 use ramp::graph::{FactorTree, Interchange};
 use ramp::model::Model;
 use ramp::train::{Fit, TrainSpec};
@@ -39,7 +39,7 @@ pub struct MisspecifiedTreeRun {
     /// Training samples.
     pub n: usize,
     /// What networks see of beliefs.
-    pub view: View,
+    pub inputs: Inputs,
     /// The training settings of every model.
     pub train: TrainSpec,
     /// The seed of data, trees, weights and batches.
@@ -69,7 +69,7 @@ impl MisspecifiedTreeRun {
             most_moves: 4,
             trees,
             n: linear.n,
-            view: linear.view,
+            inputs: linear.inputs,
             train,
             seed,
             threads: None,
@@ -275,8 +275,8 @@ impl Bench<'_> {
     ) -> Result<Option<Finished>, LabError> {
         let start = Instant::now();
         let mut model = Model::builder(plan.tree.clone())
-            .view(self.run.view)
-            .start(self.run.recipe.start())
+            .inputs(self.run.inputs)
+            .init(self.run.recipe.init())
             .seed(self.run.seed)
             .build(&self.data)?;
         let Some(fit) = train(&mut model)? else {

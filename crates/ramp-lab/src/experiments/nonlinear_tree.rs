@@ -13,7 +13,7 @@ use crate::metrics::{pearson, spearman};
 use crate::nonlinear_data::{NonlinearTree, reciprocal};
 use crate::tree_data::TreeSample;
 use ramp::data::Dataset;
-use ramp::family::View;
+use ramp::family::Inputs;
 use ramp::graph::FactorTree;
 use ramp::model::Model;
 use ramp::network::{MlpSpec, NetworkSpec};
@@ -37,7 +37,7 @@ pub struct NonlinearTreeRun {
     /// Hidden layers of every network.
     pub hidden: Vec<usize>,
     /// What networks see of beliefs.
-    pub view: View,
+    pub inputs: Inputs,
     /// The training settings.
     pub train: TrainSpec,
     /// The settings of BBVI.
@@ -52,8 +52,8 @@ impl NonlinearTreeRun {
     /// The settings of a scale and a recipe.
     pub fn new(scale: Scale, recipe: Recipe, seed: u64) -> Self {
         let paper = paper_training(scale, seed);
-        let (view, train) = match recipe {
-            Recipe::Paper => (View::Natural, paper),
+        let (inputs, train) = match recipe {
+            Recipe::Paper => (Inputs::Natural, paper),
             // With a soft start. A higher rate or more iterations overfit the root, so far from the data; decay of weights holds
             // that back.
             Recipe::Ours => {
@@ -73,7 +73,7 @@ impl NonlinearTreeRun {
                     },
                     ..paper
                 };
-                (View::Moments, train)
+                (Inputs::Moments, train)
             }
         };
         NonlinearTreeRun {
@@ -83,7 +83,7 @@ impl NonlinearTreeRun {
             n: 10_000,
             test: 10_000,
             hidden: vec![64, 64],
-            view,
+            inputs,
             train,
             bbvi: BbviSettings::new(scale, 3000, seed),
             seed,
@@ -178,10 +178,10 @@ impl NonlinearTreeRun {
             ..MlpSpec::default()
         });
         let mut model = Model::builder(tree)
-            .view(self.view)
+            .inputs(self.inputs)
             .message_network(network.clone())
             .observation_network(network)
-            .start(self.recipe.start())
+            .init(self.recipe.init())
             .seed(self.seed)
             .build(&data)?;
         let before = means(&model, &test_data)?;

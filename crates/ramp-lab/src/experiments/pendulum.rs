@@ -15,7 +15,7 @@ use super::tracker::begin_tracking;
 use crate::error::LabError;
 use crate::pendulum::{Films, Pendulum};
 use ramp::data::Dataset;
-use ramp::family::View;
+use ramp::family::Inputs;
 use ramp::graph::{FactorTree, Tying};
 use ramp::model::Model;
 use ramp::network::{MlpSpec, NetworkSpec};
@@ -104,7 +104,7 @@ pub struct PendulumRun {
     /// Hidden units of every network.
     pub hidden: usize,
     /// What networks see of beliefs.
-    pub view: View,
+    pub inputs: Inputs,
     /// The training settings.
     pub train: TrainSpec,
     /// What the networks say at first; what suits recipe and latents by default.
@@ -138,7 +138,7 @@ impl PendulumRun {
             seed,
             ..TrainSpec::default()
         };
-        let (view, train) = match recipe {
+        let (inputs, train) = match recipe {
             // The mixture is that of the batch, and nothing else, as in the paper's listing.
             Recipe::Paper => {
                 let train = TrainSpec {
@@ -146,7 +146,7 @@ impl PendulumRun {
                     even_rates: true,
                     ..paper
                 };
-                (View::Natural, train)
+                (Inputs::Natural, train)
             }
             // The rate falls in the end to let velocities sharpen. Frames are hidden, more and more of them, so that networks
             // learn to see ahead.
@@ -156,12 +156,12 @@ impl PendulumRun {
                     warmup: iterations / 10,
                     decay: Decay::Cosine { to: 0.0 },
                     clip: Some(10.0),
-                    hide: 0.4,
-                    hide_run: Some(5.0),
-                    hide_warmup: iterations * 2 / 3,
+                    mask: 0.4,
+                    mask_span: Some(5.0),
+                    mask_warmup: iterations * 2 / 3,
                     ..paper
                 };
-                (View::Moments, train)
+                (Inputs::Moments, train)
             }
         };
         PendulumRun {
@@ -175,7 +175,7 @@ impl PendulumRun {
             test,
             shape: Shape::Gaussian,
             hidden: 128,
-            view,
+            inputs,
             train,
             beginning: None,
             ahead: 20,
@@ -190,7 +190,7 @@ impl PendulumRun {
         self.shape = shape;
         if shape != Shape::Gaussian {
             // One frame tilts no belief that cannot hold a correlation, so velocity does not cross gaps.
-            (self.train.hide, self.train.hide_run) = (0.0, None);
+            (self.train.mask, self.train.mask_span) = (0.0, None);
         }
         self
     }
@@ -205,10 +205,10 @@ impl PendulumRun {
         Ok(Model::builder(tree)
             .families(self.shape.family())?
             .tying(Tying::Role)
-            .view(self.view)
+            .inputs(self.inputs)
             .message_network(network.clone())
             .observation_network(network)
-            .start(self.recipe.start())
+            .init(self.recipe.init())
             .seed(self.seed)
             .build(data)?)
     }
@@ -236,7 +236,7 @@ impl PendulumRun {
     pub(super) fn check_learning(&self) -> Result<(), LabError> {
         self.train.check()?;
         self.train.split(self.films.sequences)?;
-        let tracks = self.shape == Shape::Gaussian && self.view == View::Moments;
+        let tracks = self.shape == Shape::Gaussian && self.inputs == Inputs::Moments;
         if self.beginning() == Beginning::Tracker && !tracks {
             return Err(LabError::Invalid(
                 "only Gaussian latents that networks see by their moments can begin as trackers"
@@ -249,7 +249,7 @@ impl PendulumRun {
     fn beginning(&self) -> Beginning {
         self.beginning.unwrap_or(match (self.recipe, self.shape) {
             (Recipe::Paper, _) => Beginning::Random,
-            (Recipe::Ours, Shape::Gaussian) if self.view == View::Moments => Beginning::Tracker,
+            (Recipe::Ours, Shape::Gaussian) if self.inputs == Inputs::Moments => Beginning::Tracker,
             (Recipe::Ours, _) => Beginning::Circle,
         })
     }
@@ -478,7 +478,7 @@ mod tests {
         run.train = TrainSpec {
             iterations: 12,
             warmup: 2,
-            hide_warmup: 8,
+            mask_warmup: 8,
             batch: Some(20),
             ..run.train
         };

@@ -217,7 +217,7 @@ pub(super) fn learning_figure(results: &PendulumResults) -> Figure {
         read = read.line(line, Stroke::new(color)).named(name);
     }
     let mut learned = energy_panel(&results.free_energy_history, "frame");
-    if results.settings.train.hide > 0.0 && results.settings.train.hide_warmup > 0 {
+    if results.settings.train.mask > 0.0 && results.settings.train.mask_warmup > 0 {
         learned = learned.title("While more and more frames are hidden");
     }
     Figure::new(PAGE_MM, 60.0)

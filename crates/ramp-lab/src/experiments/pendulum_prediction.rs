@@ -3,7 +3,7 @@
 use crate::error::LabError;
 use crate::pendulum::{Films, wrapped};
 use ramp::data::Dataset;
-use ramp::infer::{Imputer, Reference};
+use ramp::infer::{Imputer, SupportSet};
 use ramp::model::Model;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub(super) fn predict(
 ) -> Result<(Prediction, Vec<Foreseen>), LabError> {
     let steps = test.sizes.steps;
     let seen = steps - ahead;
-    let reference = Reference::new(model, train, train.rows())?;
+    let reference = SupportSet::new(model, train, train.rows())?;
     let imputer = Imputer::new(model, &reference, train)?;
     let hidden = test.clone().into_beginnings(seen)?;
     let conditionals = imputer.conditionals(model, &hidden)?;

@@ -16,7 +16,7 @@ use crate::error::LabError;
 use crate::metrics::mean;
 use crate::pose::{Body, NAMES, PATCH, Poses, Variations, tree};
 use ramp::data::Dataset;
-use ramp::family::View;
+use ramp::family::Inputs;
 use ramp::model::Model;
 use ramp::network::Activation;
 use ramp::network::{ConvLayer, ConvSpec, MlpSpec, NetworkSpec};
@@ -65,7 +65,7 @@ pub struct PoseRun {
     /// Hidden units of message networks.
     pub hidden: usize,
     /// What networks see of beliefs.
-    pub view: View,
+    pub inputs: Inputs,
     /// The training settings.
     pub train: TrainSpec,
     /// What the networks say at first.
@@ -95,10 +95,10 @@ impl PoseRun {
             seed,
             ..TrainSpec::default()
         };
-        let (view, variations, train) = match recipe {
-            Recipe::Paper => (View::Natural, Variations::default(), paper),
+        let (inputs, variations, train) = match recipe {
+            Recipe::Paper => (Inputs::Natural, Variations::default(), paper),
             Recipe::Ours => (
-                View::Moments,
+                Inputs::Moments,
                 Variations {
                     of_each: 4,
                     turn: 0.35,
@@ -125,7 +125,7 @@ impl PoseRun {
             regressed,
             dim: 6,
             hidden: 64,
-            view,
+            inputs,
             train,
             beginning: match recipe {
                 Recipe::Paper => PoseBeginning::Random,
@@ -186,10 +186,10 @@ impl PoseRun {
         let tree = tree().map_err(ramp::Error::from)?;
         Ok(Model::builder(tree)
             .families(&format!("gaussian({})", self.dim))?
-            .view(self.view)
+            .inputs(self.inputs)
             .message_network(messages)
             .observation_network(Self::recognition())
-            .start(self.recipe.start())
+            .init(self.recipe.init())
             .seed(self.seed)
             .build(data)?)
     }
@@ -307,7 +307,7 @@ impl PoseRun {
             folder: &folder,
         };
         if self.beginning == PoseBeginning::Limbs && !fitting.goes_on() {
-            begin_with_limbs(&mut model, &Self::recognition(), self.view, &train)?;
+            begin_with_limbs(&mut model, &Self::recognition(), self.inputs, &train)?;
         }
         let few = (train.part(0..WATCHED), test.part(0..WATCHED));
         let few_data = (few.0.dataset()?, few.1.dataset()?);

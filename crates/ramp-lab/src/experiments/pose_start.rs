@@ -17,7 +17,7 @@ use crate::least_squares::LeastSquares;
 use crate::pose::{ALL_LIMBS, JOINTS, LIMBS, NAMES, PATCH, Pose, Poses, neighbours, patches};
 use faer::linalg::solvers::DenseSolveCore;
 use faer::{Mat, Scale, Side};
-use ramp::family::View;
+use ramp::family::Inputs;
 use ramp::model::Model;
 use ramp::network::NetworkSpec;
 use rayon::prelude::*;
@@ -342,7 +342,7 @@ fn passed(ways: &[Way], patch: impl Fn(usize) -> Said) -> Result<Vec<(Said, Said
 pub(super) fn begin_with_limbs(
     model: &mut Model,
     recognition: &NetworkSpec,
-    view: View,
+    inputs: Inputs,
     poses: &Poses,
 ) -> Result<(), LabError> {
     let poses = poses.part(0..LOOKED_AT).poses;
@@ -396,9 +396,9 @@ pub(super) fn begin_with_limbs(
         let (mut seen, mut told) = (vec![], vec![]);
         for said in &heard {
             let (known, message) = (said[w].0.natural(), &said[w].1);
-            let mut view_of = vec![0.0; belief.view_dim(view)];
+            let mut view_of = vec![0.0; belief.input_dim(inputs)];
             let mut space = vec![0.0; known.len()];
-            belief.view(view, &prior, &known, &mut space, &mut view_of);
+            belief.inputs(inputs, &prior, &known, &mut space, &mut view_of);
             seen.push(view_of.iter().map(|&x| x as f32).collect());
             told.push(message.raw()?);
         }
@@ -499,7 +499,7 @@ mod tests {
         };
         let mut model = run.model(&data).unwrap();
         let before = told(&model);
-        begin_with_limbs(&mut model, &PoseRun::recognition(), run.view, &train).unwrap();
+        begin_with_limbs(&mut model, &PoseRun::recognition(), run.inputs, &train).unwrap();
         let after = told(&model);
         assert!(before < 0.3 && after > 0.6, "{before} {after}");
     }

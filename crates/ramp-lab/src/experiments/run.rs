@@ -1,7 +1,7 @@
 //! What all experiments share: scale, recipe, the person who watches, how they end, what they leave on the disk.
 
 use crate::error::LabError;
-use ramp::model::Start;
+use ramp::model::Initialisation;
 use ramp::storage::write_atomically;
 use ramp::train::{Control, Record, TrainSpec};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -29,10 +29,10 @@ pub enum Recipe {
 
 impl Recipe {
     /// How the networks of a tree begin.
-    pub(super) fn start(self) -> Start {
+    pub(super) fn init(self) -> Initialisation {
         match self {
-            Recipe::Ours => Start::Softly,
-            Recipe::Paper => Start::Apart,
+            Recipe::Ours => Initialisation::ScaledDown,
+            Recipe::Paper => Initialisation::Independent,
         }
     }
 }

@@ -26,7 +26,7 @@ pub use diagonal::DiagonalGaussian;
 pub use dirichlet::Dirichlet;
 pub use gamma::Gamma;
 pub use gaussian::Gaussian;
-pub use product::{Belief, View};
+pub use product::{Belief, Inputs};
 pub use von_mises::VonMises;
 
 use crate::kernel::real::Real;
@@ -105,7 +105,7 @@ pub trait Family: Clone + Send + Sync {
     /// How many natural parameters a belief has.
     fn dim(&self) -> usize;
 
-    /// How many numbers the [`View::Moments`] reading of a belief has.
+    /// How many numbers the [`Inputs::Moments`] reading of a belief has.
     fn moments_dim(&self) -> usize;
 
     /// The natural parameters of the default prior.

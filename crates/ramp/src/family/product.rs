@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// What a network sees of a belief.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum View {
+pub enum Inputs {
     /// The sum of the incoming messages' natural parameters, as in the paper.
     Natural,
     /// A well-scaled reading of prior × messages (for a Gaussian: mean, correlations, log-precisions).
@@ -92,10 +92,10 @@ impl Belief {
     }
 
     /// How many numbers a network sees of it.
-    pub fn view_dim(&self, view: View) -> usize {
-        match view {
-            View::Natural => self.dim(),
-            View::Moments => self
+    pub fn input_dim(&self, inputs: Inputs) -> usize {
+        match inputs {
+            Inputs::Natural => self.dim(),
+            Inputs::Moments => self
                 .parts
                 .iter()
                 .map(|p| with_family!(p, f => f.moments_dim()))
@@ -189,15 +189,15 @@ impl Belief {
 
     /// What a network sees: the sum of messages itself, or the moments of prior × messages.
     #[inline(always)]
-    pub fn view<R: Real>(
+    pub fn inputs<R: Real>(
         &self,
-        view: View,
+        inputs: Inputs,
         prior: &[R],
         sum: &[R],
         belief: &mut [R],
         seen: &mut [R],
     ) {
-        if view == View::Natural {
+        if inputs == Inputs::Natural {
             seen.copy_from_slice(sum);
             return;
         }
@@ -217,16 +217,16 @@ impl Belief {
 
     /// The gradient at the sum of messages from the gradient at what was seen.
     #[inline(always)]
-    pub fn view_backward<R: Real>(
+    pub fn inputs_backward<R: Real>(
         &self,
-        view: View,
+        inputs: Inputs,
         prior: &[R],
         sum: &[R],
         belief: &mut [R],
         grad_seen: &[R],
         grad_sum: &mut [R],
     ) {
-        if view == View::Natural {
+        if inputs == Inputs::Natural {
             grad_sum.copy_from_slice(grad_seen);
             return;
         }

@@ -68,7 +68,7 @@ proptest! {
         direction in prop::collection::vec(-1.0..1.0f64, 64),
     ) {
         for belief in beliefs() {
-            let (n, seen) = (belief.dim(), belief.view_dim(View::Moments));
+            let (n, seen) = (belief.dim(), belief.input_dim(Inputs::Moments));
             let raw = &numbers[..n];
             let project = |out: &[f64]| out.iter().zip(&direction).map(|(o, d)| o * d).sum::<f64>();
             let mut grad = vec![0.0; n];
@@ -81,12 +81,12 @@ proptest! {
             let prior = belief.prior();
             let sum: Vec<f64> = eta.iter().zip(&prior).map(|(e, p)| e - p).collect();
             let mut space = vec![0.0; n];
-            belief.view_backward(View::Moments, &prior, &sum, &mut space, &direction[..seen], &mut grad);
+            belief.inputs_backward(Inputs::Moments, &prior, &sum, &mut space, &direction[..seen], &mut grad);
             for i in 0..n {
                 let s = slope(
                     |e| {
                         let (mut space, mut out) = (vec![0.0; n], vec![0.0; seen]);
-                        belief.view(View::Moments, &prior, e, &mut space, &mut out);
+                        belief.inputs(Inputs::Moments, &prior, e, &mut space, &mut out);
                         project(&out)
                     },
                     &sum,

@@ -1,7 +1,7 @@
 //! What a missing observation may be: the reference's observations, reweighted by how well each goes with the rest (MATH,
 //! "What the model gives for free"). No decoder is needed.
 
-use super::Reference;
+use super::SupportSet;
 use crate::data::Dataset;
 use crate::graph::VariableId;
 use crate::model::{Model, Workspace};
@@ -11,14 +11,14 @@ use crate::{Error, Result};
 /// Reweights the reference's observations for samples that lack them.
 ///
 /// ```
-/// use ramp::{data::Dataset, graph::FactorTree, infer::{Imputer, Reference}, model::Model};
+/// use ramp::{data::Dataset, graph::FactorTree, infer::{Imputer, SupportSet}, model::Model};
 ///
 /// let data = |values: Vec<f32>| {
 ///     (1..=3).try_fold(Dataset::new(), |data, i| data.observe(format!("x{i}"), 1, values.clone()))
 /// };
 /// let training = data(vec![-1.0, 0.0, 1.0, 2.0])?;
 /// let model = Model::builder(FactorTree::star(3)?).build(&training)?;
-/// let imputer = Imputer::new(&model, &Reference::new(&model, &training, 4)?, &training)?;
+/// let imputer = Imputer::new(&model, &SupportSet::new(&model, &training, 4)?, &training)?;
 /// let weights = imputer.conditionals(&model, &data(vec![0.5])?)?.weights(1, 0);
 /// assert_eq!(weights.len(), imputer.candidates(1).len());
 /// assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9);
@@ -49,7 +49,7 @@ impl Imputer {
     ///
     /// An observation that shares its factor with several latents is imputed at the first of them, by the messages that its
     /// factor sent there in the reference.
-    pub fn new(model: &Model, reference: &Reference, data: &Dataset) -> Result<Self> {
+    pub fn new(model: &Model, reference: &SupportSet, data: &Dataset) -> Result<Self> {
         if reference.rows() != data.rows() {
             return Err(Error::Invalid(format!(
                 "the reference has {} samples but its data has {}",

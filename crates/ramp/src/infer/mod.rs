@@ -2,13 +2,13 @@
 //! of samples, and what their missing observations may be.
 
 mod impute;
-mod reference;
+mod support_set;
 #[cfg(test)]
 mod tests;
 
 pub use crate::model::filter::{Filter, PointBelief};
 pub use impute::{Conditionals, Imputer};
-pub use reference::{Reference, Scores};
+pub use support_set::{Scores, SupportSet};
 
 use crate::data::Dataset;
 use crate::family::{Belief, Description};

@@ -57,7 +57,7 @@ fn a_score_is_the_free_energy_and_minds_its_own_row() {
         .seed(3)
         .build(&data)
         .unwrap();
-    let reference = Reference::new(&model, &data, 1000).unwrap();
+    let reference = SupportSet::new(&model, &data, 1000).unwrap();
     let whole = reference.scores(&model, &data).unwrap();
     // One sample at a time, by the objective's own words.
     let bound = model.bind(&data).unwrap();
@@ -86,7 +86,7 @@ fn a_sample_of_the_reference_is_scored_as_if_it_were_not_in_it() {
         .seed(3)
         .build(&data)
         .unwrap();
-    let own = Reference::new(&model, &data, 60)
+    let own = SupportSet::new(&model, &data, 60)
         .unwrap()
         .own_scores(&model)
         .unwrap();
@@ -113,8 +113,8 @@ fn what_a_message_brings_is_lost_without_it() {
         .seed(5)
         .build(&data)
         .unwrap();
-    let reference = Reference::new(&model, &data, 400).unwrap();
-    let brings = reference.brings(&model, &data).unwrap();
+    let reference = SupportSet::new(&model, &data, 400).unwrap();
+    let contributions = reference.contributions(&model, &data).unwrap();
     let whole = reference.scores(&model, &data).unwrap().means()[0];
     // Leaving a leaf out is having none of it in the data.
     let mut without = Dataset::new();
@@ -130,15 +130,15 @@ fn what_a_message_brings_is_lost_without_it() {
         }
         without = without.observe(*name, 1, values).unwrap();
     }
-    let less = Reference::new(&model, &without, 400)
+    let less = SupportSet::new(&model, &without, 400)
         .unwrap()
         .scores(&model, &without)
         .unwrap()
         .means()[0];
     assert!(
-        (brings[0][1] - (whole - less)).abs() < 1e-6,
+        (contributions[0][1] - (whole - less)).abs() < 1e-6,
         "{} or {}",
-        brings[0][1],
+        contributions[0][1],
         whole - less
     );
 }
@@ -148,7 +148,7 @@ fn imputations_come_close_to_the_conditional_mean() {
     let leaves = 5;
     let (_, _, data) = star(leaves, 4000, 0.1, 3);
     let model = trained(&data, leaves);
-    let reference = Reference::new(&model, &data, 4000).unwrap();
+    let reference = SupportSet::new(&model, &data, 4000).unwrap();
     let imputer = Imputer::new(&model, &reference, &data).unwrap();
     let (_, x, _) = star(leaves, 500, 0.0, 9);
     // The first leaf is missing throughout; the conditional mean given four others is their sum over five.

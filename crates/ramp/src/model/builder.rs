@@ -1,9 +1,9 @@
 //! Building a model: settings with good defaults, checked all at once.
 
 use super::plan::{Plan, Source};
-use super::{Model, ModelSpec, NetworkSlot, Start};
+use super::{Initialisation, Model, ModelSpec, NetworkSlot};
 use crate::data::Dataset;
-use crate::family::{Belief, View};
+use crate::family::{Belief, Inputs};
 use crate::graph::{FactorTree, Tying};
 use crate::network::{Network, NetworkSpec, Parameter};
 use crate::objective::Node;
@@ -43,11 +43,11 @@ impl ModelBuilder {
             features: vec![],
             factors: vec![],
             tying: Tying::Separate,
-            view: View::default(),
+            inputs: Inputs::default(),
             message: NetworkSpec::default(),
             observation: NetworkSpec::default(),
             networks: BTreeMap::new(),
-            start: Start::default(),
+            init: Initialisation::default(),
             seed: 0,
         };
         spec.describe_tree(&tree);
@@ -105,8 +105,8 @@ impl ModelBuilder {
     }
 
     /// What networks see of a belief.
-    pub fn view(mut self, view: View) -> Self {
-        self.spec.view = view;
+    pub fn inputs(mut self, inputs: Inputs) -> Self {
+        self.spec.inputs = inputs;
         self
     }
 
@@ -135,8 +135,8 @@ impl ModelBuilder {
     }
 
     /// Whether networks of the same shape begin with the same weights; they do by default.
-    pub fn start(mut self, start: Start) -> Self {
-        self.spec.start = start;
+    pub fn init(mut self, init: Initialisation) -> Self {
+        self.spec.init = init;
         self
     }
 
@@ -199,7 +199,13 @@ impl ModelBuilder {
             })
             .collect::<Result<_>>()?;
         let assignment = spec.tying.assign(tree);
-        let plan = Plan::new(tree, &spec.families, &spec.features, spec.view, &assignment)?;
+        let plan = Plan::new(
+            tree,
+            &spec.families,
+            &spec.features,
+            spec.inputs,
+            &assignment,
+        )?;
 
         for key in spec.networks.keys().chain(own.keys()) {
             if !assignment.keys.contains(key) {
@@ -253,18 +259,18 @@ impl ModelBuilder {
         for (i, slot) in networks.iter().enumerate() {
             let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
             // A stream per network where they differ: adding one does not change the others' start.
-            rng.set_stream(match spec.start {
-                Start::Alike | Start::Softly => 0,
-                Start::Apart => i as u64,
+            rng.set_stream(match spec.init {
+                Initialisation::Shared | Initialisation::ScaledDown => 0,
+                Initialisation::Independent => i as u64,
             });
             let own = &mut parameters[slot.span.clone()];
             slot.network.initialize(&mut rng, own);
-            if spec.start == Start::Softly && !slot.own {
+            if spec.init == Initialisation::ScaledDown && !slot.own {
                 soften(&slot.network.parameters(), own);
             }
         }
         Ok(Model {
-            view: spec.view,
+            inputs: spec.inputs,
             tree: tree.clone(),
             spec: spec.clone(),
             nodes,

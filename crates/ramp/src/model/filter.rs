@@ -150,12 +150,12 @@ impl Filter {
         }
         if begun {
             let slot = &self.model.networks[self.forward];
-            let view = self.model.view;
-            let seen = node.belief.view_dim(view);
+            let view = self.model.inputs;
+            let seen = node.belief.input_dim(view);
             let mut input = vec![0.0; seen * ROW_UNIT];
             f32::dispatch(Look {
                 node,
-                view,
+                inputs: view,
                 plus: &[&sum],
                 minus: None,
                 stride: ROW_UNIT,

@@ -111,7 +111,7 @@ impl Model {
                             alone()?;
                             flips.extend(input(slot, feature)?);
                         }
-                        feature += self.nodes[*heard].belief.view_dim(self.view);
+                        feature += self.nodes[*heard].belief.input_dim(self.inputs);
                     }
                 }
             }

@@ -13,10 +13,10 @@ mod tests;
 mod unroll;
 
 pub use builder::ModelBuilder;
-pub use spec::{ModelSpec, Start};
+pub use spec::{Initialisation, ModelSpec};
 
 use crate::data::{Dataset, Observation};
-use crate::family::{Belief, View};
+use crate::family::{Belief, Inputs};
 use crate::graph::FactorTree;
 use crate::network::{Network, Parameter};
 use crate::objective::{FreeEnergy, Messages, Mixture, Node, Presence, free_energy};
@@ -51,7 +51,7 @@ pub(crate) struct NetworkSlot {
 pub struct Model {
     pub(crate) spec: ModelSpec,
     tree: FactorTree,
-    view: View,
+    inputs: Inputs,
     pub(crate) nodes: Vec<Node>,
     plan: Plan,
     pub(crate) networks: Vec<NetworkSlot>,
@@ -74,12 +74,12 @@ impl Bound<'_> {
 }
 
 /// Observations to leave out of a batch though they are there: for each observation a bit per row.
-pub(crate) struct Hidden {
+pub(crate) struct Mask {
     words: usize,
     bits: Vec<u64>,
 }
 
-impl Hidden {
+impl Mask {
     /// Asks once for each row of each observation, observation by observation.
     pub fn new(
         observations: usize,
@@ -93,7 +93,7 @@ impl Hidden {
                 bits[r / 64] |= u64::from(choose(observation, r)) << (r % 64);
             }
         }
-        Hidden { words, bits }
+        Mask { words, bits }
     }
 
     /// Whether an observation is to be left out of a row.
@@ -106,7 +106,7 @@ impl Hidden {
 pub(crate) struct Batch<'a> {
     bound: &'a Bound<'a>,
     samples: &'a [u32],
-    hidden: Option<&'a Hidden>,
+    hidden: Option<&'a Mask>,
     presence: Presence,
     /// For every message, one or zero for every sample; `None` where all have it.
     masks: Vec<Option<Vec<f32>>>,
@@ -258,7 +258,7 @@ impl Model {
         &self,
         bound: &'a Bound<'a>,
         samples: &'a [u32],
-        hidden: Option<&'a Hidden>,
+        hidden: Option<&'a Mask>,
     ) -> Batch<'a> {
         let count = self.plan.target.len();
         let mut batch = Batch {

@@ -282,11 +282,11 @@ impl Model {
                 match source {
                     Source::Belief { latent, terms } => {
                         let node = &self.nodes[*latent];
-                        let seen = node.belief.view_dim(self.view);
+                        let seen = node.belief.input_dim(self.inputs);
                         let (plus, minus) = self.terms(*latent, terms, stride, messages, totals);
                         f32::dispatch(Look {
                             node,
-                            view: self.view,
+                            inputs: self.inputs,
                             plus: &plus,
                             minus,
                             stride,
@@ -382,7 +382,7 @@ impl Model {
                         self.terms(*latent, terms, stride, &block.messages, &block.totals);
                     f32::dispatch(LookBackward {
                         node,
-                        view: self.view,
+                        inputs: self.inputs,
                         plus: &plus,
                         minus,
                         stride,
@@ -408,7 +408,7 @@ impl Model {
                             );
                         }
                     }
-                    feature += node.belief.view_dim(self.view);
+                    feature += node.belief.input_dim(self.inputs);
                 }
             }
         }

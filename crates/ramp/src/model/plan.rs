@@ -1,6 +1,6 @@
 //! The tree compiled into stages: which network turns which inputs into which messages, and in which order.
 
-use crate::family::{Belief, View};
+use crate::family::{Belief, Inputs};
 use crate::graph::{FactorTree, MessageId, NetworkAssignment, Schedule};
 use crate::{Error, Result};
 
@@ -64,7 +64,7 @@ impl Plan {
         tree: &FactorTree,
         beliefs: &[Belief],
         features: &[usize],
-        view: View,
+        inputs: Inputs,
         networks: &NetworkAssignment,
     ) -> Result<Plan> {
         let schedule = Schedule::plan(tree, &networks.of_message);
@@ -137,7 +137,7 @@ impl Plan {
             let inputs = sources[m.index()]
                 .iter()
                 .map(|s| match s {
-                    Source::Belief { latent, .. } => beliefs[*latent].view_dim(view),
+                    Source::Belief { latent, .. } => beliefs[*latent].input_dim(inputs),
                     Source::Observation { features, flag, .. } => features + usize::from(*flag),
                 })
                 .sum::<usize>();

@@ -1,6 +1,6 @@
 //! The small kernels between networks and messages, on feature-major planes.
 
-use crate::family::{Belief, View};
+use crate::family::{Belief, Inputs};
 use crate::kernel::real::{Element, Kernel, Real};
 use crate::objective::Node;
 
@@ -57,7 +57,7 @@ impl Kernel<f32> for ConstrainBackward<'_> {
 /// Incoming messages to what a network sees of their sum.
 pub(super) struct Look<'a> {
     pub node: &'a Node,
-    pub view: View,
+    pub inputs: Inputs,
     pub plus: &'a [&'a [f32]],
     pub minus: Option<&'a [f32]>,
     pub stride: usize,
@@ -77,12 +77,12 @@ impl Kernel<f32> for Look<'_> {
             .iter_mut()
             .zip(&self.node.prior)
             .for_each(|(p, &x)| *p = R::splat(x));
-        let mut seen = vec![R::zero(); self.node.belief.view_dim(self.view)];
+        let mut seen = vec![R::zero(); self.node.belief.input_dim(self.inputs)];
         for at in (0..self.stride).step_by(R::LANES) {
             sum_up(sum, self.plus, self.minus, self.stride, at);
             self.node
                 .belief
-                .view(self.view, prior, sum, belief, &mut seen);
+                .inputs(self.inputs, prior, sum, belief, &mut seen);
             store(&seen, self.seen, self.seen_stride, at);
         }
     }
@@ -91,7 +91,7 @@ impl Kernel<f32> for Look<'_> {
 /// The gradient at what a network saw to the gradient at the sum of messages.
 pub(super) struct LookBackward<'a> {
     pub node: &'a Node,
-    pub view: View,
+    pub inputs: Inputs,
     pub plus: &'a [&'a [f32]],
     pub minus: Option<&'a [f32]>,
     pub stride: usize,
@@ -113,13 +113,13 @@ impl Kernel<f32> for LookBackward<'_> {
             .iter_mut()
             .zip(&self.node.prior)
             .for_each(|(p, &x)| *p = R::splat(x));
-        let mut grad_seen = vec![R::zero(); self.node.belief.view_dim(self.view)];
+        let mut grad_seen = vec![R::zero(); self.node.belief.input_dim(self.inputs)];
         for at in (0..self.stride).step_by(R::LANES) {
             sum_up(sum, self.plus, self.minus, self.stride, at);
             load(&mut grad_seen, self.grad_seen, self.seen_stride, at);
             self.node
                 .belief
-                .view_backward(self.view, prior, sum, belief, &grad_seen, grad_sum);
+                .inputs_backward(self.inputs, prior, sum, belief, &grad_seen, grad_sum);
             store(grad_sum, self.grad_sum, self.stride, at);
         }
     }

@@ -1,6 +1,6 @@
 //! What a model is built from, in a form that can be stored and built again.
 
-use crate::family::{Belief, View};
+use crate::family::{Belief, Inputs};
 use crate::graph::{FactorTree, Tying};
 use crate::network::NetworkSpec;
 use crate::{Error, Result};
@@ -32,7 +32,7 @@ pub struct ModelSpec {
     /// Which messages share a network.
     pub tying: Tying,
     /// What networks see of a belief.
-    pub view: View,
+    pub inputs: Inputs,
     /// The network from beliefs to messages.
     pub message: NetworkSpec,
     /// The network from an observation to a message.
@@ -42,7 +42,7 @@ pub struct ModelSpec {
     pub networks: BTreeMap<String, NetworkSpec>,
     /// Whether networks begin alike.
     #[serde(default)]
-    pub start: Start,
+    pub init: Initialisation,
     /// The seed of the initial weights.
     pub seed: u64,
 }
@@ -53,15 +53,15 @@ pub struct ModelSpec {
 /// size alone, and stays so. On 4 seeds of the linear tree with 4,800 samples one latent of 28 did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Start {
+pub enum Initialisation {
     /// Networks of the same shape begin with the same weights, so that all neighbours of a latent agree on its sign.
     #[default]
-    Alike,
-    /// Alike, and their outputs a fifth of the usual size. Loud messages sharpen at once around the bulk of the data, and a
+    Shared,
+    /// Shared, and their outputs a fifth of the usual size. Loud messages sharpen at once around the bulk of the data, and a
     /// latent may settle on little but a sign; from a soft start, the strongest dependence is found first.
-    Softly,
+    ScaledDown,
     /// Every network has its own.
-    Apart,
+    Independent,
 }
 
 impl ModelSpec {

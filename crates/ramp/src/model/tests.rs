@@ -189,13 +189,13 @@ fn every_wiring_has_the_gradient_of_the_whole_model() {
         ),
     ];
     for (name, tree, tying, family) in cases {
-        for view in [View::Natural, View::Moments] {
+        for view in [Inputs::Natural, Inputs::Moments] {
             let data = noise(&tree, 1, 30, 0.25, 4);
             let model = Model::builder(tree.clone())
                 .families(family)
                 .unwrap()
                 .tying(tying)
-                .view(view)
+                .inputs(view)
                 .message_network(small.clone())
                 .observation_network(small.clone())
                 .seed(1)
@@ -339,9 +339,9 @@ fn sequences_of_unequal_length_are_as_good_as_chains_of_their_own_length() {
             assert_eq!(a.latents()[t].natural(row), b.latents()[t].natural(row));
         }
     }
-    let reference = crate::infer::Reference::new(&model, &whole, rows).unwrap();
+    let reference = crate::infer::SupportSet::new(&model, &whole, rows).unwrap();
     let scores = reference.scores(&model, &whole).unwrap();
-    let same = crate::infer::Reference::new(&cut, &data, rows).unwrap();
+    let same = crate::infer::SupportSet::new(&cut, &data, rows).unwrap();
     let expected = same.scores(&cut, &data).unwrap();
     for t in 0..long {
         for (row, &f) in scores.latent(t).iter().enumerate() {
@@ -379,7 +379,7 @@ fn hide_and_compare(tree: FactorTree) {
     let pattern: Vec<bool> = (0..observations * 50)
         .map(|_| rng.random_bool(0.4))
         .collect();
-    let hidden = Hidden::new(observations, 50, |i, row| pattern[i * 50 + row]);
+    let hidden = Mask::new(observations, 50, |i, row| pattern[i * 50 + row]);
     let mut missing = Dataset::new();
     for (i, &x) in tree.observations().iter().enumerate() {
         let mut values = vec![0.0; 50];
@@ -414,13 +414,13 @@ fn a_mirrored_latent_differs_in_sign_alone() {
     ];
     let crowded = FactorTree::from_factors(&factors, None).unwrap();
     for (tree, view) in [
-        (tree.clone(), View::Moments),
-        (tree, View::Natural),
-        (crowded, View::Moments),
+        (tree.clone(), Inputs::Moments),
+        (tree, Inputs::Natural),
+        (crowded, Inputs::Moments),
     ] {
         let data = noise(&tree, 1, 30, 0.3, 6);
         let mut model = Model::builder(tree)
-            .view(view)
+            .inputs(view)
             .seed(2)
             .build(&data)
             .unwrap();
@@ -464,13 +464,13 @@ fn a_soft_start_is_an_alike_one_with_quieter_outputs() {
             d.observe(*x, 1, vec![0.5; 4]).unwrap()
         });
     let build = |start| {
-        let builder = Model::builder(FactorTree::balanced(3, 2).unwrap()).start(start);
+        let builder = Model::builder(FactorTree::balanced(3, 2).unwrap()).init(start);
         builder.build(&data).unwrap()
     };
     let (apart, alike, soft) = (
-        build(Start::Apart),
-        build(Start::Alike),
-        build(Start::Softly),
+        build(Initialisation::Independent),
+        build(Initialisation::Shared),
+        build(Initialisation::ScaledDown),
     );
     let of = |model: &Model, name: &str| -> Vec<f32> {
         let named = model.named_parameters();

@@ -53,12 +53,12 @@ pub struct TrainSpec {
     pub population: Option<usize>,
     /// The chance with which each observation of each sample is left out of a step, as if it were missing. Every sample
     /// then shows many faces: networks overfit less, and learn to do without what may be missing later.
-    pub hide: f64,
+    pub mask: f64,
     /// How many observations in a row are left out together, on average: along a chain, a stretch of time. Networks then learn
     /// to look further ahead. Each for itself by default.
-    pub hide_run: Option<f64>,
-    /// Iterations over which hiding rises from nothing: networks that have never met a gap are not thrown by long ones.
-    pub hide_warmup: usize,
+    pub mask_span: Option<f64>,
+    /// Iterations over which masking rises from nothing: networks that have never met a gap are not thrown by long ones.
+    pub mask_warmup: usize,
     /// The fraction of samples held out from training.
     pub holdout: f64,
     /// Iterations between evaluations on held-out samples.
@@ -83,9 +83,9 @@ impl Default for TrainSpec {
             clip: None,
             mixture: None,
             population: None,
-            hide: 0.0,
-            hide_run: None,
-            hide_warmup: 0,
+            mask: 0.0,
+            mask_span: None,
+            mask_warmup: 0,
             holdout: 0.0,
             evaluate_every: 10,
             patience: None,
@@ -125,19 +125,19 @@ impl TrainSpec {
                 self.holdout
             ));
         }
-        if !(0.0..0.95).contains(&self.hide) {
+        if !(0.0..0.95).contains(&self.mask) {
             return say(format!(
-                "hide must be a chance from 0 up to 0.95, not {}",
-                self.hide
+                "mask must be a chance from 0 up to 0.95, not {}",
+                self.mask
             ));
         }
-        if let Some(run) = self.hide_run
-            && !(run.is_finite() && run >= 1.0 && self.hide <= (1.0 - self.hide) * run)
+        if let Some(run) = self.mask_span
+            && !(run.is_finite() && run >= 1.0 && self.mask <= (1.0 - self.mask) * run)
         {
             return say(format!(
-                "hide_run must be a number from {:.3} up to have a chance of {} in all, not {run}",
-                (self.hide / (1.0 - self.hide)).max(1.0),
-                self.hide
+                "mask_span must be a number from {:.3} up to have a chance of {} in all, not {run}",
+                (self.mask / (1.0 - self.mask)).max(1.0),
+                self.mask
             ));
         }
         if self.evaluate_every == 0 {
@@ -185,7 +185,7 @@ impl TrainSpec {
         TrainSpec {
             iterations,
             warmup: part(self.warmup),
-            hide_warmup: part(self.hide_warmup),
+            mask_warmup: part(self.mask_warmup),
             ..self
         }
     }
@@ -196,14 +196,14 @@ impl TrainSpec {
         Ok((split.train, split.held_out))
     }
 
-    /// The chance of hiding in a step, counted from zero, and the mean length of a run if they are not hidden one by one.
-    pub(super) fn hiding(&self, iteration: usize) -> (f64, Option<f64>) {
-        let rise = match iteration < self.hide_warmup {
-            true => (iteration + 1) as f64 / self.hide_warmup as f64,
+    /// The chance of masking in a step, counted from zero, and the mean length of a run if they are not hidden one by one.
+    pub(super) fn masking(&self, iteration: usize) -> (f64, Option<f64>) {
+        let rise = match iteration < self.mask_warmup {
+            true => (iteration + 1) as f64 / self.mask_warmup as f64,
             false => 1.0,
         };
-        let run = self.hide_run.map(|run| 1.0 + (run - 1.0) * rise);
-        (self.hide * rise, run)
+        let run = self.mask_span.map(|run| 1.0 + (run - 1.0) * rise);
+        (self.mask * rise, run)
     }
 
     /// The learning rate of a step, counted from zero.

@@ -487,23 +487,23 @@ fn hiding_keeps_its_chance_and_the_length_of_its_runs() {
         assert!((run / wanted_run - 1.0).abs() < 0.06, "{run} {wanted_run}");
     };
     let alone = TrainSpec {
-        hide: 0.4,
+        mask: 0.4,
         ..TrainSpec::default()
     };
     near(measured(&alone, 3), (0.4, 1.0 / 0.6));
     let together = TrainSpec {
-        hide_run: Some(6.0),
-        hide_warmup: 100,
+        mask_span: Some(6.0),
+        mask_warmup: 100,
         ..alone
     };
     near(measured(&together, 100), (0.4, 6.0));
     near(measured(&together, 49), (0.2, 3.5));
     together.check().unwrap();
     let short = TrainSpec {
-        hide: 0.8,
-        hide_run: Some(2.0),
+        mask: 0.8,
+        mask_span: Some(2.0),
         ..TrainSpec::default()
     };
     let says = short.check().unwrap_err().to_string();
-    assert!(says.contains("hide_run must be a number from 4"), "{says}");
+    assert!(says.contains("mask_span must be a number from 4"), "{says}");
 }

@@ -5,7 +5,7 @@ use super::observer::{Control, Event, Observer};
 use super::optimizer::{Group, Memory};
 use super::spec::TrainSpec;
 use crate::data::Dataset;
-use crate::model::{Bound, Hidden, Model, Workspace};
+use crate::model::{Bound, Mask, Model, Workspace};
 use crate::objective::{FreeEnergy, Mixture};
 use crate::{Error, Result};
 use rand::seq::SliceRandom;
@@ -443,23 +443,23 @@ pub(super) fn hidden(
     iteration: usize,
     (observations, series): (usize, usize),
     rows: usize,
-) -> Option<Hidden> {
-    if spec.hide == 0.0 {
+) -> Option<Mask> {
+    if spec.mask == 0.0 {
         return None;
     }
     let mut rng = rng(spec.seed, HIDE_STREAM + iteration as u64);
-    let (hide, run) = spec.hiding(iteration);
+    let (mask, run) = spec.masking(iteration);
     let mut before = vec![None; series * rows];
-    Some(Hidden::new(observations, rows, |observation, row| {
+    Some(Mask::new(observations, rows, |observation, row| {
         let before = &mut before[observation % series * rows + row];
         let chance = match (run, *before) {
-            (None, _) | (_, None) => hide,
+            (None, _) | (_, None) => mask,
             // A run goes on, or another begins as often as keeps the chance in all.
             (Some(run), Some(true)) => 1.0 - 1.0 / run,
-            (Some(run), Some(false)) => (hide / ((1.0 - hide) * run)).min(1.0),
+            (Some(run), Some(false)) => (mask / ((1.0 - mask) * run)).min(1.0),
         };
-        let hide = rng.random_bool(chance);
-        *before = Some(hide);
-        hide
+        let mask = rng.random_bool(chance);
+        *before = Some(mask);
+        mask
     }))
 }

@@ -11,10 +11,10 @@ pub(super) use write::ArrowWriter;
 
 use super::TableReader;
 use super::column::{self, Cells, Column, ColumnType, Table};
-use ramp::names::shortened;
-use ramp::{Error, Result};
+use crate::{Error, Result};
 use batch::{Buffer, Columnar};
 use flat::Damaged;
+use ramp::names::shortened;
 use schema::{Field, Layout, Reading};
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;

@@ -4,8 +4,8 @@ use super::super::column::{Cells, Column, ColumnType, Table};
 use super::super::{TableWriter, check_columns};
 use super::flat::{self, Fields, Value};
 use super::{FIFTH, MAGIC, schema};
+use crate::{Error, Result};
 use ramp::storage::PendingFile;
-use ramp::{Error, Result};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -183,6 +183,6 @@ impl TableWriter for ArrowWriter {
             path,
             source: e.into_error(),
         })?;
-        file.commit()
+        Ok(file.commit()?)
     }
 }

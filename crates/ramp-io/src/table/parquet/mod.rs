@@ -11,13 +11,13 @@ pub(super) use write::ParquetWriter;
 
 use super::TableReader;
 use super::column::{self, Cells, Column, ColumnType, Table};
-use ramp::names::shortened;
-use ramp::{Error, Result};
+use crate::{Error, Result};
 use pages::CheckedPages;
 use parquet::basic::{Compression, Repetition};
 use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use ramp::names::shortened;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};

@@ -3,12 +3,12 @@
 use super::super::column::{Cells, ColumnType, is_missing_text};
 use super::super::iso::{self, Unit};
 use crate::array::npy::half;
-use ramp::names::shortened;
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{DataType, Int96};
 use parquet::errors::ParquetError;
 use parquet::schema::types::Type;
+use ramp::names::shortened;
 
 /// How a column's values become cells.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,14 +2,14 @@
 
 use super::super::column::{Cells, Column, ColumnType, Table};
 use super::super::{TableWriter, check_columns};
-use ramp::storage::PendingFile;
-use ramp::{Error, Result};
+use crate::{Error, Result};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
+use ramp::storage::PendingFile;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -142,7 +142,7 @@ impl TableWriter for ParquetWriter {
             .file
             .into_inner()
             .map_err(|e| cannot_write(&self.path, e))?;
-        file.commit()
+        Ok(file.commit()?)
     }
 }
 

@@ -9,20 +9,20 @@ use crate::{Error, Result};
 /// The messages of some training samples, in place of all of them.
 ///
 /// ```
-/// use ramp::{data::Dataset, graph::FactorTree, infer::Reference, model::Model};
+/// use ramp::{data::Dataset, graph::FactorTree, infer::SupportSet, model::Model};
 ///
 /// let data = |values: Vec<f32>| {
 ///     (1..=3).try_fold(Dataset::new(), |data, i| data.observe(format!("x{i}"), 1, values.clone()))
 /// };
 /// let training = data(vec![-1.0, 0.0, 1.0, 2.0])?;
 /// let model = Model::builder(FactorTree::star(3)?).build(&training)?;
-/// let reference = Reference::new(&model, &training, 4)?;
+/// let reference = SupportSet::new(&model, &training, 4)?;
 /// let scores = reference.scores(&model, &data(vec![0.5, f32::NAN])?)?;
 /// assert!(scores.latent(0)[0].is_finite());
 /// assert_eq!(scores.latent(0)[1], 0.0, "nothing is said of a sample without observations");
 /// # Ok::<(), ramp::Error>(())
 /// ```
-pub struct Reference {
+pub struct SupportSet {
     pub(super) messages: Messages,
     pub(super) presence: Presence,
     population: usize,
@@ -57,7 +57,7 @@ impl Scores {
     }
 }
 
-impl Reference {
+impl SupportSet {
     /// Takes the messages of these samples; `population` is the size of the data set that they were drawn from.
     pub fn new(model: &Model, data: &Dataset, population: usize) -> Result<Self> {
         let bound = model.bind(data)?;
@@ -69,7 +69,7 @@ impl Reference {
             &model.batch(&bound, &samples, None),
             &mut Workspace::default(),
         );
-        Ok(Reference {
+        Ok(SupportSet {
             messages,
             presence,
             population,
@@ -107,7 +107,7 @@ impl Reference {
     /// would look less surprising than it is.
     pub fn own_scores(&self, model: &Model) -> Result<Scores> {
         let rows = self.rows();
-        let meeting = Meeting {
+        let meeting = ScoringBatch {
             messages: self.messages.clone(),
             presence: self.presence.clone(),
             rows,
@@ -121,9 +121,9 @@ impl Reference {
     /// What every message brings: for each latent and each message into it, in order, by how much the mean free energy of
     /// these samples falls when that message is left out. The work grows with the square of a latent's messages; of very
     /// many, only some are measured, evenly spread, and the others are `NaN`.
-    pub fn brings(&self, model: &Model, data: &Dataset) -> Result<Vec<Vec<f64>>> {
+    pub fn contributions(&self, model: &Model, data: &Dataset) -> Result<Vec<Vec<f64>>> {
         let nodes = &model.nodes;
-        let mut brings: Vec<Vec<f64>> = nodes
+        let mut contributions: Vec<Vec<f64>> = nodes
             .iter()
             .map(|node| vec![0.0; node.messages.len()])
             .collect();
@@ -136,18 +136,18 @@ impl Reference {
                 let whole = sum(&whole[k * meeting.rows..][..meeting.rows]);
                 for (i, m) in node.messages.clone().enumerate() {
                     if !measured(i) {
-                        brings[k][i] = f64::NAN;
+                        contributions[k][i] = f64::NAN;
                         continue;
                     }
-                    let kept = meeting.silence(m);
+                    let kept = meeting.mask(m);
                     let without = meeting.free_energy(std::slice::from_ref(node))?;
-                    brings[k][i] += (whole - sum(&without)) / data.rows() as f64;
+                    contributions[k][i] += (whole - sum(&without)) / data.rows() as f64;
                     meeting.restore(m, kept);
                 }
             }
             Ok(())
         })?;
-        Ok(brings)
+        Ok(contributions)
     }
 
     /// Puts samples beside the reference, run by run.
@@ -155,7 +155,7 @@ impl Reference {
         &self,
         model: &Model,
         data: &Dataset,
-        mut each: impl FnMut(usize, Meeting) -> Result<()>,
+        mut each: impl FnMut(usize, ScoringBatch) -> Result<()>,
     ) -> Result<()> {
         let bound = model.bind(data)?;
         let mut space = Workspace::default();
@@ -168,7 +168,7 @@ impl Reference {
             let count = messages.len();
             each(
                 first,
-                Meeting {
+                ScoringBatch {
                     messages: Messages::concat(&messages, &self.messages),
                     presence: presence.concat(rows, &self.presence, self.rows(), count),
                     rows,
@@ -193,7 +193,7 @@ fn measured(messages: usize, pairs: usize) -> impl Fn(usize) -> bool {
 }
 
 /// A run of samples followed by the reference.
-struct Meeting {
+struct ScoringBatch {
     messages: Messages,
     presence: Presence,
     rows: usize,
@@ -201,7 +201,7 @@ struct Meeting {
     population: usize,
 }
 
-impl Meeting {
+impl ScoringBatch {
     fn free_energy(&self, nodes: &[Node]) -> Result<Vec<f64>> {
         let mixture = Mixture {
             drawn: Some(&self.drawn),
@@ -225,7 +225,7 @@ impl Meeting {
     }
 
     /// Leaves a message out; what comes back restores it.
-    fn silence(&mut self, message: usize) -> (Vec<f32>, Option<Vec<u32>>) {
+    fn mask(&mut self, message: usize) -> (Vec<f32>, Option<Vec<u32>>) {
         let planes = self.messages.message_mut(message);
         let kept = planes.to_vec();
         planes.fill(0.0);
