@@ -2,6 +2,7 @@
 
 mod bbvi_course;
 mod clock;
+pub mod dynamics;
 mod fitting;
 mod keys;
 mod last_layer;

@@ -2,6 +2,7 @@
 //! objective with its gradient.
 
 mod builder;
+mod dynamics;
 pub(crate) mod filter;
 mod mirror;
 mod pass;
@@ -13,6 +14,7 @@ mod tests;
 mod unroll;
 
 pub use builder::ModelBuilder;
+pub use dynamics::TwistSpec;
 pub use spec::{Initialisation, ModelSpec};
 
 use crate::data::{Dataset, Observation};

@@ -1,0 +1,3 @@
+//! Dynamics: one recipe on several systems, none of which it knows.
+
+pub mod systems;
