@@ -164,26 +164,28 @@ fn a_damaged_run_is_named_file_by_file() {
 }
 
 #[test]
-fn files_of_a_newer_version_are_left_to_it() {
+fn files_of_another_version_are_left_to_it() {
     let scene = Scene::with_run();
     // Headers keep their length, so that the arrays behind them stay in place.
-    let newer = |file: &str| {
+    let restamp = |file: &str, version: u8| {
         let bytes = scene.read(file);
-        let from = b"\\\"version\\\":1";
-        let at = bytes.windows(from.len()).position(|w| w == from).unwrap();
-        let mut newer = bytes.clone();
-        newer[at + from.len() - 1] = b'7';
-        scene.write(file, &newer);
+        let mark = b"\\\"version\\\":";
+        let at = bytes.windows(mark.len()).position(|w| w == mark).unwrap();
+        let mut other = bytes.clone();
+        other[at + mark.len()] = version;
+        scene.write(file, &other);
         bytes
     };
-    let kept = newer("run/weights.safetensors");
-    scene.fails(
-        &["infer", "run", "--data", "data.csv", "--out", "o.csv"],
-        &["weights.safetensors", "newer version"],
-    );
-    scene.fails(&["report", "run"], &["newer version"]);
-    scene.write("run/weights.safetensors", kept);
-    newer("run/checkpoint/checkpoint.safetensors");
+    for (version, age) in [(b'7', "newer version"), (b'1', "older version")] {
+        let kept = restamp("run/weights.safetensors", version);
+        scene.fails(
+            &["infer", "run", "--data", "data.csv", "--out", "o.csv"],
+            &["weights.safetensors", age],
+        );
+        scene.fails(&["report", "run"], &[age]);
+        scene.write("run/weights.safetensors", kept);
+    }
+    restamp("run/checkpoint/checkpoint.safetensors", b'7');
     scene.fails(
         &["fit", "model.toml", "--out", "run", "--resume"],
         &["checkpoint.safetensors", "newer version"],

@@ -28,5 +28,17 @@ impl From<ramp::graph::GraphError> for Error {
     }
 }
 
+impl From<ramp::data::DataError> for Error {
+    fn from(error: ramp::data::DataError) -> Self {
+        Error::Engine(error.into())
+    }
+}
+
+impl From<ramp::infer::InferError> for Error {
+    fn from(error: ramp::infer::InferError) -> Self {
+        Error::Engine(error.into())
+    }
+}
+
 /// The result of a fallible call of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -38,6 +38,18 @@ pub enum LabError {
     },
 }
 
+impl From<ramp::data::DataError> for LabError {
+    fn from(error: ramp::data::DataError) -> Self {
+        LabError::Ramp(error.into())
+    }
+}
+
+impl From<ramp::infer::InferError> for LabError {
+    fn from(error: ramp::infer::InferError) -> Self {
+        LabError::Ramp(error.into())
+    }
+}
+
 impl LabError {
     /// Whether the caller's input caused this (exit code 2), not the software or the machine (exit code 1).
     pub fn is_user_mistake(&self) -> bool {

@@ -27,6 +27,12 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Observations that cannot be used as they are.
+    #[error(transparent)]
+    Data(#[from] crate::data::DataError),
+    /// Beliefs, scores or imputations that cannot be had.
+    #[error(transparent)]
+    Infer(#[from] crate::infer::InferError),
     /// Variables and factors that do not make a tree.
     #[error(transparent)]
     Graph(#[from] crate::graph::GraphError),
@@ -37,7 +43,11 @@ impl Error {
     pub fn is_user_mistake(&self) -> bool {
         matches!(
             self,
-            Error::Invalid(_) | Error::Graph(_) | Error::NotFinite { .. }
+            Error::Invalid(_)
+                | Error::Data(_)
+                | Error::Infer(_)
+                | Error::Graph(_)
+                | Error::NotFinite { .. }
         )
     }
 }

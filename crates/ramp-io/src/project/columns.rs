@@ -85,19 +85,12 @@ fn coordinates(part: &AnyFamily) -> usize {
     }
 }
 
-/// The values of these columns for every sample, column by column.
-pub fn posterior_values(
-    columns: &[PosteriorColumn],
-    posterior: &LatentPosterior,
-    rows: usize,
-) -> Vec<Vec<f64>> {
-    let mut values = vec![Vec::with_capacity(rows); columns.len()];
-    for row in 0..rows {
-        let said = posterior.describe(row);
-        for (to, column) in values.iter_mut().zip(columns) {
-            let from = if column.sd { &said.sd } else { &said.mean };
-            to.push(from[column.coordinate]);
-        }
-    }
-    values
+/// The values of these columns, column by column: for every sample, of a chain for every step of every sample.
+pub fn posterior_values(columns: &[PosteriorColumn], posterior: &LatentPosterior) -> Vec<Vec<f64>> {
+    let (means, sds) = posterior.moments();
+    let of = |column: &PosteriorColumn| {
+        let from = if column.sd { &sds } else { &means };
+        from.column(column.coordinate).collect()
+    };
+    columns.iter().map(of).collect()
 }

@@ -22,7 +22,7 @@ pub mod source;
 mod start;
 #[cfg(test)]
 mod tests;
-mod times;
+mod time_order;
 
 pub use columns::{PosteriorColumn, posterior_columns, posterior_values};
 pub use encoder::{Encoder, Encoding};

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// The newest form of run folders.
-const VERSION: u32 = 1;
+/// The form of run folders.
+const VERSION: u32 = 2;
 /// The most samples that a run keeps to compare others with.
 const REFERENCE: usize = 2000;
 /// The most numbers that they may have together.
@@ -123,12 +123,17 @@ impl Run {
             version: u32,
             software: String,
         }
-        let newer: Version = serde_json::from_str(&text)
+        let written: Version = serde_json::from_str(&text)
             .map_err(|e| wrong(format!("has no header of a run: {e}")))?;
-        if newer.version > VERSION {
+        if written.version != VERSION {
+            let (age, fix) = match written.version > VERSION {
+                true => ("a newer", "read it with that"),
+                false => ("an older", "fit the model again"),
+            };
             return Err(wrong(format!(
-                "was written by a newer version of this software ({}); this is {}",
-                newer.software,
+                "was written in form {} by {age} version of this software ({}); this one ({}) reads form {VERSION}: {fix}",
+                written.version,
+                written.software,
                 env!("CARGO_PKG_VERSION")
             )));
         }
@@ -205,10 +210,9 @@ impl Run {
         }
     }
 
-    /// Samples as observations of a model of this run, and how many cells held levels that training never saw.
-    pub fn encode(&self, samples: &Samples, model: &Model) -> Result<(Dataset, u64)> {
-        let (data, unseen) = self.encoder.encode(samples)?;
-        Ok((extend(data, &self.encoder, model)?, unseen))
+    /// Samples as observations, and how many cells held levels that training never saw.
+    pub fn encode(&self, samples: &Samples) -> Result<(Dataset, u64)> {
+        self.encoder.encode(samples)
     }
 
     /// The training samples that were kept.
@@ -225,28 +229,10 @@ impl Run {
 
     /// What new samples are compared with: the kept samples, encoded, and their messages under a model of this run.
     pub fn reference(&self, model: &Model, samples: &Samples) -> Result<(Dataset, SupportSet)> {
-        let (data, _) = self.encode(samples, model)?;
+        let (data, _) = self.encode(samples)?;
         let reference = SupportSet::new(model, &data, self.population)?;
         Ok((data, reference))
     }
-}
-
-/// Gives a chain's data the later steps of a longer model, all missing.
-fn extend(mut data: Dataset, encoder: &Encoder, model: &Model) -> Result<Dataset> {
-    if !encoder.chain {
-        return Ok(data);
-    }
-    let rows = data.rows();
-    for t in 1..=model.tree().latents().len() {
-        for o in &encoder.observations {
-            let name = format!("{}@{t}", o.name);
-            if data.observation(&name).is_err() {
-                let features = o.encoding.features();
-                data = data.observe(name, features, vec![f32::NAN; rows * features])?;
-            }
-        }
-    }
-    Ok(data)
 }
 
 /// Which training samples are kept: a random few, the same for the same seed.

@@ -66,11 +66,6 @@ pub(super) fn tree(section: &Section<'_>) -> Result<TreeSettings> {
                 "the chain in [tree] observes nothing; list columns in `observe`".into(),
             ));
         }
-        if let Some(name) = chain.observe.iter().find(|n| n.contains('@')) {
-            return Err(Error::Invalid(format!(
-                "the chain's column `{name}` has an @ in its name, which marks time steps; rename it"
-            )));
-        }
         if let Some(step) = chain.step.filter(|s| !(s.is_finite() && *s > 0.0)) {
             return Err(Error::Invalid(format!(
                 "the chain's `step` must be a positive number, not {step}"

@@ -1,7 +1,7 @@
 //! Samples as they stand in a file: rows of a table, sequences in a long table, or the first axis of arrays; some at a time.
 
 use super::Chain;
-use super::times::Times;
+use super::time_order::TimeOrder;
 use crate::array::{Array, ArrayReader, ArrayValues};
 use crate::table::{Table, TableReader, check_there, open_columns, open_table, rows_at_once};
 use crate::{Error, Result};
@@ -532,7 +532,7 @@ fn long(table: Table, chain: &Chain, seen: &mut HashSet<String>) -> Result<Sampl
     let times = chain
         .time
         .as_deref()
-        .map(|name| Times::of(table.column(name)?, table.first_row(), chain.step.is_some()))
+        .map(|name| TimeOrder::of(table.column(name)?, table.first_row(), chain.step.is_some()))
         .transpose()?;
     let sequences = groups
         .into_iter()
@@ -556,7 +556,7 @@ fn long(table: Table, chain: &Chain, seen: &mut HashSet<String>) -> Result<Sampl
                 )));
             }
             let steps: Vec<u32> = match (chain.step, times) {
-                (Some(step), Times::Numbers(t)) => {
+                (Some(step), TimeOrder::Numbers(t)) => {
                     let first = t[items[0] as usize];
                     let mut steps = vec![];
                     for &i in &items {

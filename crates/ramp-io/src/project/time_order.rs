@@ -4,14 +4,14 @@ use crate::table::Column;
 use crate::{Error, Result};
 
 /// What orders rows: numbers where all are, else texts (dates in ISO form, say).
-pub(super) enum Times {
+pub(super) enum TimeOrder {
     /// Numbers.
     Numbers(Vec<f64>),
     /// Texts.
     Texts(Vec<String>),
 }
 
-impl Times {
+impl TimeOrder {
     pub fn of(column: &Column, first_row: usize, must_be_numbers: bool) -> Result<Self> {
         if let Some(row) = (0..column.cells.len()).find(|&r| column.is_missing(r)) {
             return Err(Error::Invalid(format!(
@@ -21,23 +21,27 @@ impl Times {
             )));
         }
         match column.numbers() {
-            Ok(numbers) => Ok(Times::Numbers(numbers)),
+            Ok(numbers) => Ok(TimeOrder::Numbers(numbers)),
             Err(e) if must_be_numbers => Err(e),
-            Err(_) => Ok(Times::Texts(column.texts().into_iter().flatten().collect())),
+            Err(_) => Ok(TimeOrder::Texts(
+                column.texts().into_iter().flatten().collect(),
+            )),
         }
     }
 
     pub fn sort(&self, items: &mut [u32]) {
         match self {
-            Times::Numbers(t) => items.sort_by(|&a, &b| t[a as usize].total_cmp(&t[b as usize])),
-            Times::Texts(t) => items.sort_by(|&a, &b| t[a as usize].cmp(&t[b as usize])),
+            TimeOrder::Numbers(t) => {
+                items.sort_by(|&a, &b| t[a as usize].total_cmp(&t[b as usize]))
+            }
+            TimeOrder::Texts(t) => items.sort_by(|&a, &b| t[a as usize].cmp(&t[b as usize])),
         }
     }
 
     pub fn same(&self, a: u32, b: u32) -> bool {
         match self {
-            Times::Numbers(t) => t[a as usize] == t[b as usize],
-            Times::Texts(t) => t[a as usize] == t[b as usize],
+            TimeOrder::Numbers(t) => t[a as usize] == t[b as usize],
+            TimeOrder::Texts(t) => t[a as usize] == t[b as usize],
         }
     }
 }
