@@ -2,12 +2,12 @@
 
 use crate::fit_report;
 use crate::progress::Bar;
-use crate::words::{self, Table};
+use crate::printing::{self, Table};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::storage::write_atomically;
 use ramp::train::{Control, Event, Fit as Trained, Stop, Trainer, checkpoint_file};
-use ramp_io::project::{Findings, ModelFile, Project, Run};
+use ramp_io::{Findings, ModelFile, Project, Run};
 use ramp_lab::experiments::Watch;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -61,8 +61,8 @@ impl Fit {
         self.check_folder(&out)?;
         let mut project = Project::prepare(file)?;
         // Better now than after an hour of training.
-        words::check_writable(&out)?;
-        print!("{}", words::describe(&project));
+        printing::check_writable(&out)?;
+        print!("{}", printing::describe(&project));
         // An older run stays whole until there is a new one to take its place.
         if self.overwrite {
             remove(&checkpoint_file(&out.join("checkpoint")))?;
@@ -78,8 +78,8 @@ impl Fit {
             );
             return Ok(Ending::Interrupted);
         }
-        project.orient()?;
-        for file in ["weights.safetensors", "reference.csv", "reference.npz"] {
+        project.align_signs()?;
+        for file in ["weights.safetensors", "support.csv", "support.npz"] {
             remove(&out.join(file))?;
         }
         Run::save(&project, &out)?;
@@ -260,12 +260,12 @@ fn table(findings: &Findings) -> String {
         "training",
         if held_out { "held-out" } else { "" },
         "spread",
-        "what each neighbour brings, in nats",
+        "contribution of each neighbour, in nats",
     ])
     .right(&[2, 3, 4]);
     for latent in &findings.latents {
-        let brings: Vec<String> = latent
-            .brings
+        let contributions: Vec<String> = latent
+            .contributions
             .iter()
             .map(|(from, nats)| format!("{from} {nats:.2}"))
             .collect();
@@ -275,7 +275,7 @@ fn table(findings: &Findings) -> String {
             format!("{:.3}", latent.train),
             latent.held_out.map_or(String::new(), |f| format!("{f:.3}")),
             format!("{:.2}", latent.spread),
-            words::shortened(&brings.join(", "), 100),
+            printing::shortened(&contributions.join(", "), 100),
         ]);
     }
     format!(

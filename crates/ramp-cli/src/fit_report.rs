@@ -1,18 +1,18 @@
 //! From a finished fit to the page that shows it; `ramp report` builds it again.
 
-use crate::{Ending, Failure, words};
+use crate::{Ending, Failure, printing};
 use clap::Args;
 use ramp::family::Belief;
 use ramp::storage::write_atomically;
 use ramp::train::{Fit as Trained, Record, Stop};
 use ramp_cli::report::{
-    Brings, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, Prior, Report, Sequence,
+    Contribution, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, Prior, Report, Sequence,
     StepCurve, TrainingPoint, Values, Variable, page,
 };
-use ramp_io::project::source::{Content, SampleReader, Samples};
-use ramp_io::project::{
-    Encoding, Findings, ModelFile, Project, Run, posterior_columns, posterior_values,
-};
+use ramp_io::encode::Encoding;
+use ramp_io::source::{Content, SampleReader, Samples};
+use ramp_io::stream::{posterior_columns, posterior_values};
+use ramp_io::{Findings, ModelFile, Project, Run};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -83,7 +83,7 @@ impl Rebuild {
             .to_string_lossy()
             .into_owned();
         let report = build(&name, &project, &trained, &findings, facts)?;
-        words::check_writable(&self.run)?;
+        printing::check_writable(&self.run)?;
         write(&self.run, &report)?;
         println!("report: {}", self.run.join("report.html").display());
         Ok(Ending::Done)
@@ -194,10 +194,10 @@ pub fn build(
                 train: found.train,
                 held_out: found.held_out,
             },
-            brings: found
-                .brings
+            contributions: found
+                .contributions
                 .iter()
-                .map(|(from, nats)| Brings {
+                .map(|(from, nats)| Contribution {
                     from: from.clone(),
                     nats: *nats,
                 })

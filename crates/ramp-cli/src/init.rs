@@ -201,5 +201,5 @@ fn model_file(
 
 /// A text that cannot leave its comment.
 fn one_line(text: &str) -> String {
-    crate::words::shortened(&text.replace(|c: char| c.is_control(), " "), 60)
+    crate::printing::shortened(&text.replace(|c: char| c.is_control(), " "), 60)
 }

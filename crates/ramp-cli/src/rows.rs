@@ -1,11 +1,11 @@
 //! Data in, table out, some samples at a time: what `infer`, `score` and `impute` have in common.
 
 use crate::progress::Passing;
-use crate::{Failure, interrupt, words};
+use crate::{Failure, interrupt, printing};
 use ramp::data::Dataset;
 use ramp::model::Model;
-use ramp_io::project::Run;
-use ramp_io::project::source::Samples;
+use ramp_io::Run;
+use ramp_io::source::Samples;
 use ramp_io::table::{Cells, Column, ColumnType, Table, TableWriter, check_format, create_table};
 use std::path::Path;
 
@@ -67,7 +67,7 @@ pub fn pass(
         .parent()
         .filter(|p| !p.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    words::check_writable(folder)?;
+    printing::check_writable(folder)?;
     let at_once = reader.samples_at_once().min(AT_ONCE);
     let bar = Passing::new();
     let mut writer: Option<Box<dyn TableWriter>> = None;

@@ -1,7 +1,7 @@
 //! What commands print: tables in plain text, and a project in words.
 
 use crate::Failure;
-use ramp_io::project::Project;
+use ramp_io::Project;
 use std::path::Path;
 
 /// A table in plain text whose columns line up.

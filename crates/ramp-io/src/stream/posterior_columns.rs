@@ -22,7 +22,7 @@ pub struct PosteriorColumn {
 /// every level.
 ///
 /// ```
-/// use ramp_io::project::posterior_columns;
+/// use ramp_io::stream::posterior_columns;
 /// let names = |family: &str| -> Vec<String> {
 ///     posterior_columns(&family.parse().unwrap()).into_iter().map(|c| c.suffix).collect()
 /// };

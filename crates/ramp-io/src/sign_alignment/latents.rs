@@ -1,7 +1,7 @@
-//! Latents the right way up: high where most of the numbers that they explain are high.
+//! After training: latents are high where most of the numbers that they explain are high.
 
-use super::encoder::Encoding;
-use super::prepare::Project;
+use crate::encode::Encoding;
+use crate::run::Project;
 use crate::Result;
 use ramp::data::Dataset;
 
@@ -9,9 +9,9 @@ use ramp::data::Dataset;
 const LOOKED_AT: usize = 2000;
 
 impl Project {
-    /// Turns one-dimensional Gaussian latents so that their posterior means rise with most numbers observed below and around
+    /// Mirrors one-dimensional Gaussian latents where needed so that their posterior means rise with most numbers observed below and around
     /// them. A latent's sign means nothing to the model; it does to readers.
-    pub fn orient(&mut self) -> Result<()> {
+    pub fn align_signs(&mut self) -> Result<()> {
         let few: Vec<u32> = self.training.iter().copied().take(LOOKED_AT).collect();
         let data = self.data.select(&few);
         let posterior = self.model.posterior(&data)?;

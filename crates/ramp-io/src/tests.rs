@@ -1,7 +1,8 @@
 //! Promises of the ways from files to samples, for any input: model files, scales, sequences.
 
-use super::source::{SampleReader, Samples};
-use super::{Chain, ModelFile, Scale, ScaleKind};
+use crate::source::{SampleReader, Samples};
+use crate::encode::{Scale, ScaleKind};
+use crate::model_file::{Chain, ModelFile};
 use crate::Error;
 use proptest::collection::vec;
 use proptest::prelude::*;
