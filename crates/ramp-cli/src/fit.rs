@@ -160,16 +160,16 @@ impl Fit {
 
     /// The command that this is, as a shell takes it, with more words behind it.
     fn command(&self, more: &[&str]) -> String {
-        let mut said = vec!["ramp".to_string(), "fit".into(), shell(&self.model)];
+        let mut words = vec!["ramp".to_string(), "fit".into(), shell(&self.model)];
         let mut say = |flag: &str, value: Option<String>| {
-            said.extend(value.into_iter().flat_map(|v| [flag.to_string(), v]));
+            words.extend(value.into_iter().flat_map(|v| [flag.to_string(), v]));
         };
         say("--data", self.data.as_deref().map(shell));
         say("--out", self.out.as_deref().map(shell));
         say("--iterations", self.iterations.map(|n| n.to_string()));
         say("--seed", self.seed.map(|n| n.to_string()));
-        said.extend(more.iter().map(|word| word.to_string()));
-        said.join(" ")
+        words.extend(more.iter().map(|more| more.to_string()));
+        words.join(" ")
     }
 
     fn train(&self, project: &mut Project, out: &Path) -> Result<Trained, Failure> {

@@ -356,7 +356,7 @@ fn coordinates(name: &str, belief: &Belief, prior: &[f64], values: &[Vec<f64>]) 
         .collect()
 }
 
-/// The course of training: means over a few iterations each, so that a long one stays readable.
+/// Training over its iterations: means over a few iterations each, so that a long one stays readable.
 fn training(records: &[Record]) -> Vec<TrainingPoint> {
     let each = records.len().div_ceil(CURVE_POINTS).max(1);
     records

@@ -195,7 +195,7 @@ fn sureness(model: &Model, data: &Dataset) -> Result<(Vec<f64>, Vec<f64>)> {
         .unzip())
 }
 
-/// What a message speaks for, in words: the neighbour it starts with.
+/// The subtree that a message summarises, by the neighbour it starts with.
 fn subtree(tree: &FactorTree, message: ramp::graph::MessageId) -> String {
     tree.sources(message)
         .map(|v| tree.name(v))
@@ -262,27 +262,27 @@ fn over_time(steps: &[LatentFindings], live: &[f64]) -> LatentFindings {
 
 fn warnings(latent: &LatentFindings, divergence: f64) -> Vec<String> {
     let name = &latent.name;
-    let mut said = vec![];
+    let mut warnings = vec![];
     if divergence < COLLAPSED {
-        said.push(format!(
+        warnings.push(format!(
             "`{name}` collapsed to its prior: the data says next to nothing about it ({divergence:.3} nats a sample); train \
              longer or with another seed, or leave it out of the tree"
         ));
-        return said;
+        return warnings;
     }
     if let Some(held_out) = latent.held_out {
         if held_out <= 0.0 {
-            said.push(format!(
+            warnings.push(format!(
                 "`{name}` explains nothing of held-out samples ({held_out:.2} nats): what hangs on it may not belong together"
             ));
         }
         if latent.train - held_out > 0.05 + 0.15 * latent.train.abs() {
-            said.push(format!(
+            warnings.push(format!(
                 "`{name}` overfits: {:.2} nats on training samples but {held_out:.2} on held-out ones; more data, smaller \
                  networks, fewer iterations or `mask` in [train] help",
                 latent.train
             ));
         }
     }
-    said
+    warnings
 }

@@ -24,7 +24,7 @@ pub struct Report {
     pub root: Option<usize>,
     /// What was learned about every latent.
     pub latents: Vec<Latent>,
-    /// The course of training.
+    /// Training over its iterations.
     pub training: Vec<TrainingPoint>,
     /// The data's columns.
     pub columns: Vec<DataColumn>,

@@ -507,7 +507,7 @@ fn learn_array(
             }
         })
         .collect::<Result<Vec<_>>>()?;
-    if scales.iter().all(|(_, tells)| !tells) {
+    if scales.iter().all(|(_, varies)| !varies) {
         return Err(EncodeError::ConstantArray {
             array: array.name.clone(),
         }

@@ -274,7 +274,7 @@ impl ModelFile {
         let defaults = TrainSpec {
             iterations,
             batch: (batch < samples).then_some(batch),
-            // A long warm-up lets the lower levels find something to tell before the upper ones settle.
+            // A long warm-up lets the lower levels find something to pass on before the upper ones settle.
             warmup: iterations / 2,
             learning_rate: if chain { 3e-3 } else { 3e-2 },
             decay: Decay::Cosine { to: 0.0 },
@@ -316,7 +316,7 @@ impl ModelFile {
         Ok(spec)
     }
 
-    /// The file with everything said, as it is kept with a run.
+    /// The file with all settings of training spelled out, as it is kept with a run.
     pub fn resolved(&self, train: &TrainSpec) -> Result<String> {
         let value = |x: Result<Value, toml::ser::Error>| x.map_err(ModelFileError::Write);
         let mut data = Table::new();
@@ -327,13 +327,13 @@ impl ModelFile {
         }
         data.insert("holdout".into(), self.data.holdout.into());
 
-        let (key, said) = match &self.tree {
+        let (key, tree) = match &self.tree {
             TreeSettings::Newick(text) => ("newick", Value::from(text.clone())),
             TreeSettings::Edges(edges) => ("edges", value(Value::try_from(edges))?),
             TreeSettings::Factors(factors) => ("factors", value(Value::try_from(factors))?),
             TreeSettings::Chain(chain) => ("chain", value(Value::try_from(chain))?),
         };
-        let tree = Table::from_iter([(key.to_string(), said)]);
+        let tree = Table::from_iter([(key.to_string(), tree)]);
 
         let family =
             |belief: &Belief| Table::from_iter([("family".to_string(), belief.to_string().into())]);
