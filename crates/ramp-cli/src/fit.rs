@@ -1,8 +1,8 @@
 //! `ramp fit`: train on a user's data, say what was learned, leave a run folder with a report.
 
 use crate::fit_report;
-use crate::progress::Bar;
 use crate::printing::{self, Table};
+use crate::progress::Bar;
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::storage::write_atomically;
@@ -124,12 +124,7 @@ impl Fit {
     }
 
     fn check_folder(&self, out: &Path) -> Result<(), Failure> {
-        let user = |sentence: String| {
-            Err(Failure {
-                sentence,
-                user: true,
-            })
-        };
+        let user = |sentence: String| Err(Failure::user(sentence));
         let state = checkpoint_file(&out.join("checkpoint"));
         let there = state.exists() || out.join("weights.safetensors").exists();
         if there && !self.resume && !self.overwrite {

@@ -6,8 +6,8 @@ use ramp::family::Belief;
 use ramp::storage::write_atomically;
 use ramp::train::{Fit as Trained, Record, Stop};
 use ramp_cli::report::{
-    Contribution, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, Prior, Report, Sequence,
-    StepCurve, TrainingPoint, Values, Variable, page,
+    Contribution, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, Prior, Report,
+    Sequence, StepCurve, TrainingPoint, Values, Variable, page,
 };
 use ramp_io::encode::Encoding;
 use ramp_io::source::{Content, SampleReader, Samples};
@@ -46,13 +46,10 @@ impl Rebuild {
             && project.encoder == run.encoder
             && project.training.len() == run.population;
         if !same {
-            return Err(Failure {
-                sentence: format!(
-                    "the data is not what `{}` was fitted to; name that with --data",
-                    self.run.display()
-                ),
-                user: true,
-            });
+            return Err(Failure::user(format!(
+                "the data is not what `{}` was fitted to; name that with --data",
+                self.run.display()
+            )));
         }
         project
             .model
@@ -107,9 +104,12 @@ fn read_metrics(path: &Path) -> Result<Vec<Record>, Failure> {
     text.lines()
         .enumerate()
         .map(|(i, line)| {
-            serde_json::from_str(line).map_err(|e| Failure {
-                sentence: format!("`{}` is damaged in line {}: {e}", path.display(), i + 1),
-                user: true,
+            serde_json::from_str(line).map_err(|e| {
+                Failure::user(format!(
+                    "`{}` is damaged in line {}: {e}",
+                    path.display(),
+                    i + 1
+                ))
             })
         })
         .collect()

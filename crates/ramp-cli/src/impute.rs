@@ -5,9 +5,9 @@ use crate::{Ending, Failure};
 use clap::Args;
 use ramp::infer::Imputer;
 use ramp::model::Model;
-use ramp_io::source::Samples;
 use ramp_io::Run;
 use ramp_io::encode::{Encoding, Levels};
+use ramp_io::source::Samples;
 use ramp_io::table::{Cells, Column, Table};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -68,10 +68,9 @@ impl Impute {
         let run = Run::open(&self.run)?;
         let samples = run.support_samples()?;
         let Some(table) = samples.table() else {
-            return Err(Failure {
-                sentence: "only tables can be imputed; this run was fitted to arrays".into(),
-                user: true,
-            });
+            return Err(Failure::user(
+                "only tables can be imputed; this run was fitted to arrays",
+            ));
         };
         let mut filler = ForModel::new();
         let passage = rows::pass(&run, &self.data, &self.out, true, |part| {
@@ -126,10 +125,7 @@ impl<'a> Filler<'a> {
 
     fn fill(&self, part: &Part<'_>, draws: Option<u16>, seed: u64) -> Result<Table, Failure> {
         let Some(table) = part.samples.table() else {
-            return Err(Failure {
-                sentence: "only tables can be imputed, not arrays".into(),
-                user: true,
-            });
+            return Err(Failure::user("only tables can be imputed, not arrays"));
         };
         let mut filled: Vec<Vec<Column>> =
             vec![table.columns().to_vec(); usize::from(draws.unwrap_or(1))];

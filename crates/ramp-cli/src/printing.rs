@@ -153,12 +153,11 @@ fn missing(project: &Project, name: &str) -> f64 {
 
 /// Whether files can be written into a folder, which is made if it is not there.
 pub fn check_writable(folder: &Path) -> Result<(), Failure> {
-    let failed = |source: std::io::Error| Failure {
-        sentence: format!(
+    let failed = |source: std::io::Error| {
+        Failure::user(format!(
             "cannot write into `{}`: {source}; choose another folder with --out",
             folder.display()
-        ),
-        user: true,
+        ))
     };
     std::fs::create_dir_all(folder).map_err(failed)?;
     let trial = folder.join(format!(".ramp.{}.tmp", std::process::id()));

@@ -107,10 +107,7 @@ pub fn pass(
         bar.at(rows, reader.progress());
     }
     let Some(writer) = writer else {
-        return Err(Failure {
-            sentence: format!("`{}` has no rows", from.display()),
-            user: true,
-        });
+        return Err(Failure::user(format!("`{}` has no rows", from.display())));
     };
     writer.finish()?;
     Ok(Passage::Done { rows, unseen })
@@ -130,13 +127,10 @@ fn check_output(run: &Run, from: &Path, to: &Path) -> Result<(), Failure> {
     } else {
         return Ok(());
     };
-    Err(Failure {
-        sentence: format!(
-            "`{}` {sentence}; give the output another name",
-            to.display()
-        ),
-        user: true,
-    })
+    Err(Failure::user(format!(
+        "`{}` {sentence}; give the output another name",
+        to.display()
+    )))
 }
 
 /// Says how a passage ended.
@@ -181,10 +175,9 @@ pub fn kept(
             .collect();
     }
     if let Some(name) = keep.first() {
-        return Err(Failure {
-            sentence: format!("arrays have no column `{name}` to keep"),
-            user: true,
-        });
+        return Err(Failure::user(format!(
+            "arrays have no column `{name}` to keep"
+        )));
     }
     let samples = part.first as i64..(part.first + part.samples.len()) as i64;
     let steps = part.samples.room() as i64;

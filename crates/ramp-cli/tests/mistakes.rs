@@ -180,7 +180,11 @@ fn files_of_other_versions_are_left_to_them() {
     let kept = of_version("run/weights.safetensors", b'1');
     scene.fails(
         &["infer", "run", "--data", "data.csv", "--out", "o.csv"],
-        &["weights.safetensors", "older version", "fit the model again"],
+        &[
+            "weights.safetensors",
+            "older version",
+            "fit the model again",
+        ],
     );
     scene.write("run/weights.safetensors", kept);
     let kept = newer("run/weights.safetensors");

@@ -1,8 +1,8 @@
 //! What was learned about each latent: how much it explains, the contribution of each neighbouring subtree, how sure it is.
 
+use crate::Result;
 use crate::run::Project;
 use crate::run::support_samples;
-use crate::Result;
 use ramp::data::Dataset;
 use ramp::graph::FactorTree;
 use ramp::infer::{Scores, SupportSet};
@@ -239,7 +239,11 @@ fn over_time(steps: &[LatentFindings], live: &[f64]) -> LatentFindings {
             let total: f64 = steps
                 .iter()
                 .enumerate()
-                .flat_map(|(t, step)| step.contributions.iter().map(move |(n, nats)| (word(n, t), *nats)))
+                .flat_map(|(t, step)| {
+                    step.contributions
+                        .iter()
+                        .map(move |(n, nats)| (word(n, t), *nats))
+                })
                 .filter(|(n, nats)| *n == name && nats.is_finite())
                 .map(|(_, nats)| nats)
                 .sum();

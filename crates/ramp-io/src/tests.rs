@@ -1,9 +1,9 @@
 //! Promises of the ways from files to samples, for any input: model files, scales, sequences.
 
-use crate::source::{SampleReader, Samples};
+use crate::Error;
 use crate::encode::{Scale, ScaleKind};
 use crate::model_file::{Chain, ModelFile};
-use crate::Error;
+use crate::source::{SampleReader, Samples};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::path::PathBuf;

@@ -156,7 +156,8 @@ pub fn questionnaire() -> Report {
         });
     }
     let mut latents = vec![latent(0, "gaussian(1)", 0.64, 0.62, 0.58)];
-    latents[0].contributions = contributions(&[("anxiety", 0.41), ("fatigue", 0.22), ("anger", 0.15)]);
+    latents[0].contributions =
+        contributions(&[("anxiety", 0.41), ("fatigue", 0.22), ("anger", 0.15)]);
     latents[0].coordinates = vec![gaussian("distress", &distress, 0.58, &mut chance)];
     for f in 0..3 {
         let sd = [0.42, 0.47, 0.44][f];
@@ -547,7 +548,10 @@ pub fn hostile() -> Report {
     for latent in &mut report.latents {
         latent.family = name();
         latent.warnings = HOSTILE.map(String::from).to_vec();
-        latent.contributions.iter_mut().for_each(|b| b.from = name());
+        latent
+            .contributions
+            .iter_mut()
+            .for_each(|b| b.from = name());
         latent.coordinates.iter_mut().for_each(|c| c.label = name());
     }
     report.facts = HOSTILE

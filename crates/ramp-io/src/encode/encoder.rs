@@ -1,13 +1,13 @@
 //! How columns and arrays become observations: scales and levels are learned once from training samples and used ever after.
 
-use crate::model_file::{ModelFile, ObservationKind, ObservationSettings};
 use super::EncodeError;
 use super::levels::Levels;
 use super::scale::{Scale, ScaleKind};
-use crate::source::{Content, Samples};
-use crate::array::{Array, ArrayValues};
-use crate::table::{Column, Table};
 use crate::Result;
+use crate::array::{Array, ArrayValues};
+use crate::model_file::{ModelFile, ObservationKind, ObservationSettings};
+use crate::source::{Content, Samples};
+use crate::table::{Column, Table};
 use ramp::data::Dataset;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -377,7 +377,10 @@ fn learn_columns(
             let mut levels: Vec<String> = match &settings.levels {
                 Some(levels) => levels.clone(),
                 None => {
-                    let mut found: Vec<&String> = items.iter().filter_map(|&i| texts[i as usize].as_ref()).collect();
+                    let mut found: Vec<&String> = items
+                        .iter()
+                        .filter_map(|&i| texts[i as usize].as_ref())
+                        .collect();
                     found.sort_unstable();
                     found.dedup();
                     found.into_iter().cloned().collect()
@@ -401,14 +404,27 @@ fn learn_columns(
                     .into());
                 }
             } else if let (None, Err(source)) = (kind, number) {
-                let numbers = levels.iter().filter(|l| l.trim().parse::<f64>().is_ok()).count();
+                let numbers = levels
+                    .iter()
+                    .filter(|l| l.trim().parse::<f64>().is_ok())
+                    .count();
                 if numbers >= 3 && 2 * numbers > levels.len() {
-                    return Err(EncodeError::AlmostNumbers { source: Box::new(source) }.into());
+                    return Err(EncodeError::AlmostNumbers {
+                        source: Box::new(source),
+                    }
+                    .into());
                 }
             }
-            let most = if kind.is_some() || settings.levels.is_some() { MOST_LEVELS } else { SURPRISING_LEVELS };
+            let most = if kind.is_some() || settings.levels.is_some() {
+                MOST_LEVELS
+            } else {
+                SURPRISING_LEVELS
+            };
             match levels.len() {
-                0 => Err(EncodeError::AllMissing { what: format!("column `{}`", column.name) }.into()),
+                0 => Err(EncodeError::AllMissing {
+                    what: format!("column `{}`", column.name),
+                }
+                .into()),
                 1 => Err(EncodeError::Constant {
                     what: format!("column `{}`", column.name),
                     value: format!("`{}`", levels[0]),

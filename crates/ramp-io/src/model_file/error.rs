@@ -67,7 +67,10 @@ pub enum ModelFileError {
         known: Vec<String>,
     },
     /// A key that had another name in an earlier version.
-    #[error("{} has no setting `{key}` any more: it is called `{now}`", title(section))]
+    #[error(
+        "{} has no setting `{key}` any more: it is called `{now}`",
+        title(section)
+    )]
     RetiredSetting {
         /// The section.
         section: String,
@@ -100,7 +103,10 @@ pub enum ModelFileError {
         why: String,
     },
     /// A value where a table of settings must be.
-    #[error("`{key}` in {} must be a table of settings, not {value}", title(section))]
+    #[error(
+        "`{key}` in {} must be a table of settings, not {value}",
+        title(section)
+    )]
     NotATable {
         /// The section, empty for the top of the file.
         section: String,

@@ -1,9 +1,9 @@
 //! The model file: what a user says about data, tree, latents, observations, networks and training.
 
+use super::sections;
 use super::toml_errors::{Section, one_line, plain, shown};
 use super::{ModelFileError, retired};
 use crate::encode::ScaleKind;
-use super::sections;
 use crate::{Error, Result};
 use ramp::family::{Belief, Inputs};
 use ramp::graph::{FactorTree, Tying};
@@ -158,9 +158,7 @@ impl ModelFile {
     /// Reads a model file; a relative data file is looked for beside it.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::InvalidData => {
-                ModelFileError::NotText { path: path.into() }.into()
-            }
+            std::io::ErrorKind::InvalidData => ModelFileError::NotText { path: path.into() }.into(),
             std::io::ErrorKind::IsADirectory => {
                 ModelFileError::IsFolder { path: path.into() }.into()
             }
@@ -295,13 +293,11 @@ impl ModelFile {
             table.insert(key.clone(), value.clone());
             // One at a time, so that the sentence names the setting.
             let one: Result<TrainSpec, _> = table.clone().try_into();
-            one.map_err(|e: toml::de::Error| {
-                ModelFileError::WrongValue {
-                    section: "train".into(),
-                    key: key.clone(),
-                    value: shown(value),
-                    why: plain(e.message()),
-                }
+            one.map_err(|e: toml::de::Error| ModelFileError::WrongValue {
+                section: "train".into(),
+                key: key.clone(),
+                value: shown(value),
+                why: plain(e.message()),
             })?;
         }
         let spec: TrainSpec =

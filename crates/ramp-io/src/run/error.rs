@@ -21,9 +21,7 @@ pub enum RunError {
         chain: bool,
     },
     /// Settings for one step of a chain.
-    #[error(
-        "[latents.{name}]: all steps of a chain have the same family, which [latents] gives"
-    )]
+    #[error("[latents.{name}]: all steps of a chain have the same family, which [latents] gives")]
     LatentOfChain {
         /// The section's latent.
         name: String,

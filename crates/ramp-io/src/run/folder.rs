@@ -1,12 +1,12 @@
 //! A run folder: the trained model, how its data was encoded, and the samples that new ones are compared with.
 
+use super::{Project, RunError};
+use crate::Result;
+use crate::array::write_arrays;
 use crate::encode::Encoder;
 use crate::model_file::Chain;
-use super::{Project, RunError};
 use crate::source::{Content, SampleReader, Samples};
-use crate::array::write_arrays;
 use crate::table::create_table;
-use crate::Result;
 use ramp::data::Dataset;
 use ramp::infer::SupportSet;
 use ramp::model::{Model, ModelBuilder, ModelSpec};
@@ -140,15 +140,13 @@ impl Run {
             }
             .into());
         }
-        let header: Header =
-            serde_json::from_str(&text).map_err(|e| header_error("a damaged header", e.to_string()))?;
+        let header: Header = serde_json::from_str(&text)
+            .map_err(|e| header_error("a damaged header", e.to_string()))?;
         let chains = header.chain.is_some() == header.encoder.chain;
         if !header.encoder.is_sound() || header.population == 0 || !chains {
-            return Err(header_error(
-                "a damaged header",
-                "scales or levels that cannot be".into(),
-            )
-            .into());
+            return Err(
+                header_error("a damaged header", "scales or levels that cannot be".into()).into(),
+            );
         }
         let mut model = ModelBuilder::from_spec(header.model)?.build_as_stored()?;
         for (name, _, span) in model.named_parameters() {

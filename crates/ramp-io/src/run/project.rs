@@ -66,7 +66,8 @@ impl Project {
         let encoder = Encoder::learn(&file, &names, &samples, &training).map_err(in_file)?;
         let (data, _) = encoder.encode(&samples).map_err(in_file)?;
         let tree = file.build_tree(samples.steps().max(2))?;
-        let reversed = crate::sign_alignment::reversed_observations(&tree, &encoder, &samples, &training)?;
+        let reversed =
+            crate::sign_alignment::reversed_observations(&tree, &encoder, &samples, &training)?;
         let model = build(&file, tree, &encoder, &reversed, &data, train.seed)?;
         Ok(Project {
             file,

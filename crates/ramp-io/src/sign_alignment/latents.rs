@@ -1,8 +1,8 @@
 //! After training: latents are high where most of the numbers that they explain are high.
 
+use crate::Result;
 use crate::encode::Encoding;
 use crate::run::Project;
-use crate::Result;
 use ramp::data::Dataset;
 
 /// Samples that decide.

@@ -1,8 +1,8 @@
 //! Before training: observations that run against the others of their latent get mirrored networks, so that all agree on its sign.
 
+use crate::Result;
 use crate::encode::{Encoder, Encoding};
 use crate::source::Samples;
-use crate::Result;
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, Rooted};
 

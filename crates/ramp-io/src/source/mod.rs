@@ -3,10 +3,10 @@
 mod error;
 mod time_order;
 
+use crate::Result;
 use crate::array::{Array, ArrayReader, ArrayValues};
 use crate::model_file::Chain;
 use crate::table::{Table, TableReader, check_there, open_columns, open_table, rows_at_once};
-use crate::Result;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use time_order::TimeOrder;

@@ -1,8 +1,8 @@
 //! What orders the rows of a sequence.
 
-use crate::table::Column;
 use super::SourceError;
 use crate::Result;
+use crate::table::Column;
 
 /// What orders rows: numbers where all are, else texts (dates in ISO form, say).
 pub(super) enum TimeOrder {
@@ -24,13 +24,17 @@ impl TimeOrder {
         match column.numbers() {
             Ok(numbers) => Ok(TimeOrder::Numbers(numbers)),
             Err(e) if must_be_numbers => Err(e),
-            Err(_) => Ok(TimeOrder::Texts(column.texts().into_iter().flatten().collect())),
+            Err(_) => Ok(TimeOrder::Texts(
+                column.texts().into_iter().flatten().collect(),
+            )),
         }
     }
 
     pub fn sort(&self, items: &mut [u32]) {
         match self {
-            TimeOrder::Numbers(t) => items.sort_by(|&a, &b| t[a as usize].total_cmp(&t[b as usize])),
+            TimeOrder::Numbers(t) => {
+                items.sort_by(|&a, &b| t[a as usize].total_cmp(&t[b as usize]))
+            }
             TimeOrder::Texts(t) => items.sort_by(|&a, &b| t[a as usize].cmp(&t[b as usize])),
         }
     }

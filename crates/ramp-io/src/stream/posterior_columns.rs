@@ -95,7 +95,11 @@ pub fn posterior_values(
     for row in 0..rows {
         let description = posterior.describe(row);
         for (to, column) in values.iter_mut().zip(columns) {
-            let from = if column.sd { &description.sd } else { &description.mean };
+            let from = if column.sd {
+                &description.sd
+            } else {
+                &description.mean
+            };
             to.push(from[column.coordinate]);
         }
     }

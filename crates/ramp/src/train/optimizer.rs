@@ -103,7 +103,10 @@ impl Optimizer {
             let each = parameters[span.clone()].iter_mut().zip(&gradient[span]);
             let each = each.zip(moments);
             match *self {
-                Optimizer::Adam { decay, scheduled_decay } => {
+                Optimizer::Adam {
+                    decay,
+                    scheduled_decay,
+                } => {
                     let rate = rate * group.part;
                     let power = i32::try_from(step).unwrap_or(i32::MAX);
                     let rate_now = (rate / (1.0 - BETA1.powi(power))) as f32;

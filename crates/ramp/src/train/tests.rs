@@ -422,7 +422,10 @@ fn adam_takes_the_textbook_steps() {
 
 fn takes_the_textbook_steps(scheduled_decay: bool) {
     // Against a plain f64 version on a made-up sequence of gradients.
-    let adam = Optimizer::Adam { decay: 0.1, scheduled_decay };
+    let adam = Optimizer::Adam {
+        decay: 0.1,
+        scheduled_decay,
+    };
     let lost = if scheduled_decay { 0.25 } else { 1.0 } * 0.01 * 0.1;
     // A weight, a bias, and a weight of a unit with four times as many inputs as are usual.
     let group = |at, decays, part| super::optimizer::Group {
