@@ -94,6 +94,12 @@ impl From<ramp::Error> for Failure {
     }
 }
 
+impl From<ramp::storage::StorageError> for Failure {
+    fn from(error: ramp::storage::StorageError) -> Self {
+        ramp::Error::from(error).into()
+    }
+}
+
 impl From<ramp_io::Error> for Failure {
     fn from(error: ramp_io::Error) -> Self {
         let user = match &error {

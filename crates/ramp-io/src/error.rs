@@ -22,11 +22,24 @@ pub enum Error {
     Engine(#[from] ramp::Error),
 }
 
-impl From<ramp::graph::GraphError> for Error {
-    fn from(error: ramp::graph::GraphError) -> Self {
-        Error::Engine(error.into())
-    }
+/// Errors of the engine's rooms come in by its front door.
+macro_rules! engine_errors {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Error::Engine(error.into())
+            }
+        }
+    )*};
 }
+
+engine_errors!(
+    ramp::family::FamilyError,
+    ramp::graph::GraphError,
+    ramp::model::ModelError,
+    ramp::network::NetworkError,
+    ramp::storage::StorageError
+);
 
 /// The result of a fallible call of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -187,7 +187,7 @@ fn build(
     let mut model = builder.build(data)?;
     for (key, _) in keys.iter().zip(turned).filter(|(_, turned)| **turned) {
         if let Some(key) = key {
-            model.mirror_input(key);
+            model.flip_input_sign(key)?;
         }
     }
     Ok(model)
