@@ -1,5 +1,6 @@
 //! How a command ends: done, interrupted, or failed with a sentence and an exit code.
 
+use ramp::storage::StorageError;
 use ramp_io::model_file::ModelFileError;
 use ramp_io::run::RunError;
 use ramp_lab::error::LabError;
@@ -47,6 +48,12 @@ impl From<ramp::Error> for AnyError {
     }
 }
 
+impl From<StorageError> for AnyError {
+    fn from(error: StorageError) -> Self {
+        AnyError::Engine(error.into())
+    }
+}
+
 impl From<ramp_io::Error> for AnyError {
     fn from(error: ramp_io::Error) -> Self {
         AnyError::Files(error)
@@ -88,7 +95,10 @@ fn is_users(error: &AnyError) -> bool {
 }
 
 fn engine(error: &ramp::Error) -> bool {
-    !matches!(error, ramp::Error::File { .. })
+    !matches!(
+        error,
+        ramp::Error::Storage(StorageError::File { .. } | StorageError::Arrays { .. })
+    )
 }
 
 fn files(error: &ramp_io::Error) -> bool {

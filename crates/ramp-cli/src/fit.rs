@@ -221,12 +221,14 @@ fn name_of(model: &Path) -> String {
 /// Takes away a file of an older run, if it is there.
 fn remove(path: &Path) -> Result<(), Failure> {
     match std::fs::remove_file(path) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(ramp::Error::File {
-            action: "remove",
-            path: path.into(),
-            source: e,
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(ramp::storage::StorageError::File {
+                action: "remove",
+                path: path.into(),
+                source: e,
+            }
+            .into())
         }
-        .into()),
         _ => Ok(()),
     }
 }

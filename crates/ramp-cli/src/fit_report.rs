@@ -93,11 +93,12 @@ fn read_metrics(path: &Path) -> Result<Vec<Record>, Failure> {
             "there is no `{}`; `ramp fit` writes it, so the run is not whole",
             path.display()
         )),
-        _ => ramp::Error::File {
+        _ => ramp::storage::StorageError::File {
             action: "read",
             path: path.to_path_buf(),
             source,
-        },
+        }
+        .into(),
     })?;
     // What is not UTF-8 is no JSON either, and its line is named below.
     let text = String::from_utf8_lossy(&text);

@@ -61,17 +61,30 @@ impl Error {
             Error::File { .. } | Error::InFile { .. } => true,
             Error::Source(error) => error.names_file(),
             Error::Invalid(text) => text.contains(&*path.to_string_lossy()),
-            Error::Engine(error) => matches!(error, ramp::Error::File { .. }),
+            Error::Engine(error) => matches!(error, ramp::Error::Storage(_)),
             Error::ModelFile(_) | Error::Encode(_) | Error::Run(_) => false,
         }
     }
 }
 
-impl From<ramp::graph::GraphError> for Error {
-    fn from(error: ramp::graph::GraphError) -> Self {
-        Error::Engine(error.into())
-    }
+/// Errors of the engine's rooms come in by its front door.
+macro_rules! engine_errors {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Error::Engine(error.into())
+            }
+        }
+    )*};
 }
+
+engine_errors!(
+    ramp::family::FamilyError,
+    ramp::graph::GraphError,
+    ramp::model::ModelError,
+    ramp::network::NetworkError,
+    ramp::storage::StorageError
+);
 
 /// The result of a fallible call of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

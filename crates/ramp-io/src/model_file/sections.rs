@@ -128,7 +128,7 @@ fn family(section: &Section<'_>) -> Result<Belief> {
     let name: String = section.get("family")?.unwrap_or_else(|| "gaussian".into());
     let mut belief: Belief = name
         .parse()
-        .map_err(|e: ramp::Error| ModelFileError::in_section(section.name, e))?;
+        .map_err(|e| ModelFileError::in_section(section.name, e))?;
     for key in ["dim", "levels"] {
         let Some(size) = section.get::<usize>(key)? else {
             continue;
@@ -146,7 +146,7 @@ fn family(section: &Section<'_>) -> Result<Belief> {
         let base = name.split('(').next().unwrap_or_default().trim();
         belief = format!("{base}({size})")
             .parse()
-            .map_err(|e: ramp::Error| ModelFileError::in_section(section.name, e))?;
+            .map_err(|e| ModelFileError::in_section(section.name, e))?;
     }
     Ok(belief)
 }

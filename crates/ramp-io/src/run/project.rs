@@ -179,7 +179,7 @@ fn build(
     let mut model = builder.build(data)?;
     for (key, _) in keys.iter().zip(reversed).filter(|(_, reversed)| **reversed) {
         if let Some(key) = key {
-            model.mirror_input(key);
+            model.flip_input_sign(key)?;
         }
     }
     Ok(model)

@@ -31,7 +31,8 @@ impl Project {
                 }
             }
             if total < 0.0 {
-                self.model.mirror_chain();
+                // Networks that serve other messages too, or latents whose sign has a meaning, keep it.
+                let _kept = self.model.flip_chain_sign();
             }
             return Ok(());
         }
@@ -42,7 +43,7 @@ impl Project {
                 total += agreement(&means, &data, name)?;
             }
             if total < 0.0 {
-                self.model.mirror(k);
+                let _kept = self.model.flip_sign(k);
             }
         }
         Ok(())

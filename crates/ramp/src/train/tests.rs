@@ -192,8 +192,8 @@ impl Network for Trap {
         _: &mut [f32],
     ) {
         let sprung = self.asked.fetch_add(1, Ordering::Relaxed) >= self.patience;
-        output[..input.rows].copy_from_slice(input.data);
-        output[input.rows..].fill(if sprung { f32::INFINITY } else { 1.0 });
+        output[..input.rows()].copy_from_slice(input.data());
+        output[input.rows()..].fill(if sprung { f32::INFINITY } else { 1.0 });
     }
     fn backward(
         &self,

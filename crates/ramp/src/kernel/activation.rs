@@ -1,6 +1,6 @@
 //! The nonlinearities between layers: their values, their slopes, and what of them a backward pass needs.
 
-use crate::kernel::real::Real;
+use super::real::Real;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
@@ -13,6 +13,7 @@ use std::str::FromStr;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Activation {
     /// The hyperbolic tangent.
     #[default]
@@ -25,18 +26,26 @@ pub enum Activation {
     Silu,
 }
 
-impl FromStr for Activation {
-    type Err = crate::Error;
+/// A name that no activation has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no activation \"{name}\"; choose tanh, relu, gelu or silu")]
+pub struct UnknownActivation {
+    /// What was asked for.
+    pub name: String,
+}
 
-    fn from_str(name: &str) -> crate::Result<Self> {
+impl FromStr for Activation {
+    type Err = UnknownActivation;
+
+    fn from_str(name: &str) -> Result<Self, UnknownActivation> {
         match name {
             "tanh" => Ok(Activation::Tanh),
             "relu" => Ok(Activation::Relu),
             "gelu" => Ok(Activation::Gelu),
             "silu" => Ok(Activation::Silu),
-            _ => Err(crate::Error::Invalid(format!(
-                "there is no activation \"{name}\"; choose tanh, relu, gelu or silu"
-            ))),
+            _ => Err(UnknownActivation {
+                name: name.to_string(),
+            }),
         }
     }
 }

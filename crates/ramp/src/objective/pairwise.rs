@@ -22,8 +22,8 @@
 //! can differ. Sums over columns run within tiles first. Padded columns have `Φ(f) = +10³⁰` and so no weight; padded rows
 //! have their `L` set to that. Chunks of rows have a fixed size: results do not depend on the number of threads.
 
-use super::real::{Element, Kernel, Operation, Real};
 use crate::family::{Belief, Family, with_family};
+use crate::kernel::real::{Element, Kernel, Operation, Real};
 
 /// Columns that go through a family's formula together; independent chains that hide its latency.
 const COLUMNS: usize = 8;
@@ -31,7 +31,7 @@ const COLUMNS: usize = 8;
 const HUGE: f64 = 1e30;
 
 /// The columns of a mixture: the beliefs `f_m` of one factor, plane by plane, padded to whole groups of columns.
-pub(crate) struct Columns<E> {
+pub(super) struct Columns<E> {
     /// How many there are, with padding; the distance between planes.
     pub stride: usize,
     /// Natural parameters, `dim` planes.
@@ -72,7 +72,7 @@ impl<E: Element> Columns<E> {
 }
 
 /// `Φ` of every belief in `dim` planes whose length is a multiple of the lanes.
-pub(crate) struct LogNormalizers<'a, E> {
+pub(super) struct LogNormalizers<'a, E> {
     pub belief: &'a Belief,
     pub eta: &'a [E],
     pub stride: usize,
@@ -95,7 +95,7 @@ impl<E: Element> Kernel<E> for LogNormalizers<'_, E> {
 
 /// The rows of one chunk, plane by plane with a common stride. Every plane can be read up to the next multiple of 16 rows:
 /// padding holds valid beliefs.
-pub(crate) struct Rows<'a, E> {
+pub(super) struct Rows<'a, E> {
     /// The distance between planes.
     pub stride: usize,
     /// Sums of messages `s_n`, `dim` planes.
@@ -113,7 +113,7 @@ pub(crate) struct Rows<'a, E> {
 }
 
 /// What a chunk of rows leaves behind; planes have the length of the chunk, padded to a multiple of 16.
-pub(crate) struct Sums<E> {
+pub(super) struct Sums<E> {
     /// `L_n − ln other_n`.
     pub log_sum: Vec<E>,
     /// `Σ_m w_nm μ(s_n + f_m)`, own term included, `dim` planes.
@@ -127,7 +127,7 @@ pub(crate) struct Sums<E> {
 }
 
 /// The pairwise term of one chunk of rows against all columns.
-pub(crate) struct Pairwise<'a, E> {
+pub(super) struct Pairwise<'a, E> {
     pub belief: &'a Belief,
     pub rows: Rows<'a, E>,
     pub columns: &'a Columns<E>,
@@ -259,11 +259,11 @@ struct Weigh<'a, R: Real, const MEAN: bool> {
     group: &'a mut Group<R>,
 }
 
-impl<R: Real, const MEAN: bool> Operation<R> for Weigh<'_, R, MEAN> {
+impl<R: Real, F: Family, const MEAN: bool> Operation<R, F> for Weigh<'_, R, MEAN> {
     type Output = ();
 
     #[inline(always)]
-    fn apply<F: Family>(self, f: &F) {
+    fn apply(self, f: &F) {
         let Weigh {
             columns,
             column,

@@ -1,8 +1,8 @@
-//! The small kernels between networks and messages, on feature-major planes.
+//! The element-wise kernels between networks and messages, on feature-major planes.
 
 use crate::family::{Belief, Inputs};
 use crate::kernel::real::{Element, Kernel, Real};
-use crate::objective::Node;
+use crate::message::Node;
 
 /// Raw outputs to a message.
 pub(super) struct Constrain<'a> {
@@ -55,17 +55,17 @@ impl Kernel<f32> for ConstrainBackward<'_> {
 }
 
 /// Incoming messages to what a network sees of their sum.
-pub(super) struct Look<'a> {
+pub(super) struct NetworkInputs<'a> {
     pub node: &'a Node,
     pub inputs: Inputs,
     pub plus: &'a [&'a [f32]],
     pub minus: Option<&'a [f32]>,
     pub stride: usize,
-    pub seen: &'a mut [f32],
-    pub seen_stride: usize,
+    pub features: &'a mut [f32],
+    pub features_stride: usize,
 }
 
-impl Kernel<f32> for Look<'_> {
+impl Kernel<f32> for NetworkInputs<'_> {
     type Output = ();
     #[inline(always)]
     fn run<R: Real<Element = f32>>(self) {
@@ -77,30 +77,30 @@ impl Kernel<f32> for Look<'_> {
             .iter_mut()
             .zip(&self.node.prior)
             .for_each(|(p, &x)| *p = R::splat(x));
-        let mut seen = vec![R::zero(); self.node.belief.input_dim(self.inputs)];
+        let mut features = vec![R::zero(); self.node.belief.input_dim(self.inputs)];
         for at in (0..self.stride).step_by(R::LANES) {
             sum_up(sum, self.plus, self.minus, self.stride, at);
             self.node
                 .belief
-                .inputs(self.inputs, prior, sum, belief, &mut seen);
-            store(&seen, self.seen, self.seen_stride, at);
+                .inputs(self.inputs, prior, sum, belief, &mut features);
+            store(&features, self.features, self.features_stride, at);
         }
     }
 }
 
 /// The gradient at what a network saw to the gradient at the sum of messages.
-pub(super) struct LookBackward<'a> {
+pub(super) struct NetworkInputsBackward<'a> {
     pub node: &'a Node,
     pub inputs: Inputs,
     pub plus: &'a [&'a [f32]],
     pub minus: Option<&'a [f32]>,
     pub stride: usize,
-    pub grad_seen: &'a [f32],
-    pub seen_stride: usize,
+    pub grad_features: &'a [f32],
+    pub features_stride: usize,
     pub grad_sum: &'a mut [f32],
 }
 
-impl Kernel<f32> for LookBackward<'_> {
+impl Kernel<f32> for NetworkInputsBackward<'_> {
     type Output = ();
     #[inline(always)]
     fn run<R: Real<Element = f32>>(self) {
@@ -113,13 +113,23 @@ impl Kernel<f32> for LookBackward<'_> {
             .iter_mut()
             .zip(&self.node.prior)
             .for_each(|(p, &x)| *p = R::splat(x));
-        let mut grad_seen = vec![R::zero(); self.node.belief.input_dim(self.inputs)];
+        let mut grad_features = vec![R::zero(); self.node.belief.input_dim(self.inputs)];
         for at in (0..self.stride).step_by(R::LANES) {
             sum_up(sum, self.plus, self.minus, self.stride, at);
-            load(&mut grad_seen, self.grad_seen, self.seen_stride, at);
-            self.node
-                .belief
-                .inputs_backward(self.inputs, prior, sum, belief, &grad_seen, grad_sum);
+            load(
+                &mut grad_features,
+                self.grad_features,
+                self.features_stride,
+                at,
+            );
+            self.node.belief.inputs_backward(
+                self.inputs,
+                prior,
+                sum,
+                belief,
+                &grad_features,
+                grad_sum,
+            );
             store(grad_sum, self.grad_sum, self.stride, at);
         }
     }
