@@ -38,17 +38,26 @@ pub enum LabError {
     },
 }
 
-impl From<ramp::data::DataError> for LabError {
-    fn from(error: ramp::data::DataError) -> Self {
-        LabError::Ramp(error.into())
-    }
+/// Errors of the engine's rooms come in by its front door.
+macro_rules! engine_errors {
+    ($($error:ty),*) => {$(
+        impl From<$error> for LabError {
+            fn from(error: $error) -> Self {
+                LabError::Ramp(error.into())
+            }
+        }
+    )*};
 }
 
-impl From<ramp::infer::InferError> for LabError {
-    fn from(error: ramp::infer::InferError) -> Self {
-        LabError::Ramp(error.into())
-    }
-}
+engine_errors!(
+    ramp::data::DataError,
+    ramp::infer::InferError,
+    ramp::family::FamilyError,
+    ramp::graph::GraphError,
+    ramp::model::ModelError,
+    ramp::network::NetworkError,
+    ramp::storage::StorageError
+);
 
 impl LabError {
     /// Whether the caller's input caused this (exit code 2), not the software or the machine (exit code 1).

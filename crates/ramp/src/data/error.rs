@@ -105,18 +105,6 @@ pub enum DataError {
         /// Steps of the data.
         steps: usize,
     },
-    /// Numbers per sample that differ from the model's.
-    #[error(
-        "observation `{name}` has {found} numbers per sample in the data but {expected} in the model"
-    )]
-    OtherFeatures {
-        /// The observation.
-        name: String,
-        /// Its numbers in the data.
-        found: usize,
-        /// Those in the model.
-        expected: usize,
-    },
     /// A sequence where the model sees a single observation.
     #[error(
         "`{name}` is a sequence in the data, but the tree has no time axis; make the tree with FactorTree::sequence"
@@ -132,21 +120,6 @@ pub enum DataError {
     ExpectedSequence {
         /// The series.
         name: String,
-    },
-    /// Lengths of sequences for a tree that is no chain.
-    #[error("the data has sequences of unequal lengths, but the tree is not a chain")]
-    LengthsWithoutChain,
-    /// A sequence that is longer than the model's chain.
-    #[error(
-        "sequence {sequence} has {length} steps but the chain has {steps}; unroll the model to more steps"
-    )]
-    LongerThanChain {
-        /// Which sequence, from 0.
-        sequence: usize,
-        /// Its steps.
-        length: usize,
-        /// Those of the chain.
-        steps: usize,
     },
     /// There is nothing to work on.
     #[error("the data set has no samples")]

@@ -5,8 +5,8 @@ use super::{InferError, SupportSet};
 use crate::Result;
 use crate::data::Dataset;
 use crate::graph::VariableId;
+use crate::message::{Messages, Node};
 use crate::model::{Model, Workspace};
-use crate::objective::{Messages, Node};
 
 /// Reweights the reference's observations for samples that lack them.
 ///

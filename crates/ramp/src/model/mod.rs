@@ -2,32 +2,36 @@
 //! objective with its gradient.
 
 mod builder;
+mod elementwise;
+mod error;
 pub(crate) mod filter;
-mod mirror;
 mod pass;
 mod plan;
-mod planes;
 mod resize_chain;
 #[cfg(test)]
 mod sequence_tests;
+mod sign_alignment;
 mod spec;
 #[cfg(test)]
 mod tests;
 
 pub use builder::ModelBuilder;
+pub use error::{ArrayProblem, ModelError};
 pub use spec::{Initialisation, ModelSpec, TreeSpec};
 
-use crate::data::{DataError, Dataset, Observation, Step};
+use crate::data::{Dataset, Observation, Step};
 use crate::family::{Belief, Inputs};
 use crate::graph::FactorTree;
+use crate::message::{Messages, Node, Presence};
 use crate::network::{Network, Parameter};
-use crate::objective::{FreeEnergy, Messages, Mixture, Node, Presence, free_energy};
+use crate::objective::{FreeEnergy, Mixture, free_energy};
 use crate::{Error, Result};
 use pass::{Arena, BlockState};
 use plan::{Plan, Source, Terms};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The most rows that go through the networks together: their activations stay in the second-level cache.
 const BLOCK: usize = 256;
@@ -38,10 +42,11 @@ const SHARDS: usize = 16;
 const KEEP: usize = 8 << 20;
 
 /// A network and the parameters it owns.
+#[derive(Clone)]
 pub(crate) struct NetworkSlot {
     /// What it is called: a message, a depth or a role (see [`Tying`](crate::graph::Tying)).
     pub key: String,
-    pub network: Box<dyn Network>,
+    pub network: Arc<dyn Network>,
     /// Whether a user brought it.
     pub own: bool,
     /// Where its parameters lie in the model's.
@@ -50,7 +55,8 @@ pub(crate) struct NetworkSlot {
 
 /// A tree with a family for every latent and a network for every message, ready to learn and to infer.
 ///
-/// Made by [`Model::builder`].
+/// Made by [`Model::builder`]. A clone has parameters of its own and shares the networks, which own no numbers.
+#[derive(Clone)]
 pub struct Model {
     pub(crate) spec: ModelSpec,
     tree: FactorTree,
@@ -213,28 +219,28 @@ impl Model {
         })
     }
 
-    /// What there is to say of every parameter array, given where it begins in [`Model::parameters`].
+    /// Something of every parameter array, given where it begins in [`Model::parameters`].
     pub(crate) fn each_parameter<T>(
         &self,
-        say: impl Fn(&NetworkSlot, &Parameter, usize) -> T,
+        map: impl Fn(&NetworkSlot, &Parameter, usize) -> T,
     ) -> Vec<T> {
-        let mut said = vec![];
+        let mut all = vec![];
         for slot in &self.networks {
             let mut start = slot.span.start;
             for p in slot.network.parameters() {
-                said.push(say(slot, &p, start));
+                all.push(map(slot, &p, start));
                 start += p.len();
             }
         }
-        said
+        all
     }
 
     /// Matches a data set's observations to the tree's.
     pub(crate) fn bind<'a>(&self, data: &'a Dataset) -> Result<Bound<'a>> {
         let fits = |found: &Observation, features: usize| match found.features() == features {
             true => Ok(()),
-            false => Err(DataError::OtherFeatures {
-                name: found.name().into(),
+            false => Err(ModelError::Features {
+                observation: found.name().into(),
                 found: found.features(),
                 expected: features,
             }),
@@ -248,9 +254,10 @@ impl Model {
                 .zip(&self.features)
                 .map(|(series, &features)| {
                     let found = data.sequence(series)?;
-                    fits(found, features).map(|()| found)
+                    fits(found, features)?;
+                    Ok(found)
                 })
-                .collect::<Result<Vec<_>, DataError>>()?;
+                .collect::<Result<Vec<_>>>()?;
             for step in 0..time.steps() {
                 observations.extend(sequences.iter().map(|s| s.step(step)));
             }
@@ -270,11 +277,11 @@ impl Model {
         }
         if let Some(lengths) = &lengths {
             if !self.tree.is_chain() {
-                return Err(DataError::LengthsWithoutChain.into());
+                return Err(ModelError::LengthsWithoutChain.into());
             }
             let steps = self.nodes.len();
             if let Some(n) = lengths.iter().position(|&l| l as usize > steps) {
-                return Err(DataError::LongerThanChain {
+                return Err(ModelError::TooLong {
                     sequence: n,
                     length: lengths[n] as usize,
                     steps,

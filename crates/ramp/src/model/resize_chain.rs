@@ -1,8 +1,8 @@
 //! A chain's networks are tied over time: the same weights serve a chain of any length.
 
-use super::{Model, ModelBuilder, TreeSpec};
+use super::{Model, ModelBuilder, ModelError, TreeSpec};
+use crate::Result;
 use crate::graph::Tying;
-use crate::{Error, Result};
 
 impl Model {
     /// The same model on a longer or shorter chain. It needs a time axis, networks tied by role and one prior for all steps.
@@ -19,27 +19,24 @@ impl Model {
     /// # Ok::<(), ramp::Error>(())
     /// ```
     pub fn unrolled(&self, steps: usize) -> Result<Model> {
-        let wrong = |why: &str| {
-            Err(Error::Invalid(format!(
-                "the chain cannot be unrolled: {why}"
-            )))
-        };
         let mut spec = self.spec.clone();
         match &mut spec.tree {
             TreeSpec::Chain { steps: all, .. } if self.spec.tying == Tying::Role => *all = steps,
-            _ => return wrong("its tree must be a chain in time and its networks be tied by role"),
+            _ => return Err(ModelError::NotUnrollable.into()),
         }
         if !spec.priors.is_empty() {
-            return wrong("its steps must have the same prior");
+            return Err(ModelError::StepPriors.into());
         }
-        let mut model = ModelBuilder::from_spec(spec)?.build_as_stored()?;
+        let mut model = ModelBuilder::from_spec(spec)?
+            .own_networks_of(self)
+            .build_as_stored()?;
         if model.parameters.len() != self.parameters.len() {
-            return wrong("a longer chain has other networks");
+            return Err(ModelError::OtherNetworks.into());
         }
         // Keys are numbered by first use, which a single step may change.
         for slot in &model.networks {
             let Some(from) = self.networks.iter().find(|n| n.key == slot.key) else {
-                return wrong("a longer chain has other networks");
+                return Err(ModelError::OtherNetworks.into());
             };
             model.parameters[slot.span.clone()]
                 .copy_from_slice(&self.parameters[from.span.clone()]);

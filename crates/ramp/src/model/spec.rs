@@ -1,9 +1,10 @@
 //! What a model is built from, in a form that can be stored and built again.
 
+use super::ModelError;
+use crate::Result;
 use crate::family::{Belief, Inputs};
 use crate::graph::{FactorTree, Tying};
 use crate::network::NetworkSpec;
-use crate::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -110,16 +111,14 @@ impl TreeSpec {
     }
 }
 
-/// Why a stored form cannot be read, if it cannot.
-fn check_version(version: u32) -> std::result::Result<(), String> {
-    let (age, what) = match version.cmp(&VERSION) {
-        Ordering::Equal => return Ok(()),
-        Ordering::Less => ("an older", "fit it again"),
-        Ordering::Greater => ("a newer", "read it with that"),
-    };
-    Err(format!(
-        "the model was stored in form {version} by {age} version of this software; this one reads form {VERSION}: {what}"
-    ))
+/// Whether a stored form can be read.
+fn check_version(found: u32) -> std::result::Result<(), ModelError> {
+    let known = VERSION;
+    match found.cmp(&known) {
+        Ordering::Equal => Ok(()),
+        Ordering::Less => Err(ModelError::Older { found, known }),
+        Ordering::Greater => Err(ModelError::Newer { found, known }),
+    }
 }
 
 /// The version before anything else: what a field is missing from another version matters less.
@@ -135,12 +134,14 @@ fn known_version<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<u32,
 /// size alone, and stays so. On 4 seeds of the linear tree with 4,800 samples one latent of 28 did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Initialisation {
     /// Networks of the same shape begin with the same weights, so that all neighbours of a latent agree on its sign.
     #[default]
     Shared,
-    /// Shared, and their outputs a fifth of the usual size. Loud messages sharpen at once around the bulk of the data, and a
-    /// latent may settle on little but a sign; from a soft start, the strongest dependence is found first.
+    /// Shared, and their outputs a fifth of the usual size; a network of one's own that says nothing of its layout keeps its
+    /// size. Loud messages sharpen at once around the bulk of the data, and a
+    /// latent may settle on little but a sign; from small ones, the strongest dependence is found first.
     ScaledDown,
     /// Every network has its own.
     Independent,
@@ -166,7 +167,7 @@ impl ModelSpec {
 
     /// The tree, rebuilt.
     pub fn tree(&self) -> Result<FactorTree> {
-        check_version(self.version).map_err(Error::Invalid)?;
+        check_version(self.version)?;
         self.tree.build()
     }
 
