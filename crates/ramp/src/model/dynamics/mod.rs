@@ -1,64 +1,95 @@
 //! How a chain begins (`init = "dynamics"`): observations tell the slow components of what they show, and beliefs are handed on
-//! with opposite twists forwards and backwards in time.
+//! with opposite movements forwards and backwards in time.
 //!
 //! Nothing here knows the system: the start is the same for numbers, vectors and pictures, and for any family. Both halves are
-//! needed: without the components a plane may fold before it is learned, without the twists forward and backward messages of a
-//! reversible system begin alike, and nothing drives them apart (see [`twist`]).
+//! needed: without the components a plane may fold before it is learned; without opposite movements forward and backward messages
+//! of a reversible system begin alike, and nothing drives them apart (see [`Transition`]).
 
-mod linalg;
+mod chart;
+pub(crate) mod linalg;
+mod observed;
 mod readout;
 mod slow;
-mod twist;
+mod transition;
 
-pub use twist::TwistSpec;
+pub(crate) use observed::Observed;
+pub use transition::{DynamicsInit, Transition};
 
 use super::plan::Source;
-use super::{Bound, Model};
+use super::{Model, ModelError};
+use crate::Result;
 use crate::data::Dataset;
-use crate::{Error, Result};
+use chart::Chart;
 use rand::SeedableRng;
 use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
 use readout::set_last_layer;
-use slow::{SlowComponents, along};
-use twist::Twist;
+use transition::Movement;
 
 /// Steps of sequences that components are found from, and that observation networks are set on, at most.
-const ROWS: usize = 4000;
+const STEPS: usize = 4000;
 const SET_ON: usize = 2000;
+/// Sequences that components are found from, at least.
+const SEQUENCES: usize = 8;
 /// Random beliefs that message networks are set on.
 const BELIEFS: usize = 4000;
 /// Penalty of the regressions, per row: weights stay small, so that learning moves on gently.
 const PENALTY: f64 = 1e-3;
+/// A stream of random numbers apart from those of weights.
+const STREAM: u64 = 1 << 32;
 
 impl Model {
-    /// Initialises the networks of a chain from some samples of its data: the `dynamics` start.
+    /// Initialises the networks of a chain from some samples of its data, without knowledge of the system: see
+    /// [`DynamicsInit`]. Networks that do not say how they lie ([`Network::layout`](crate::network::Network::layout)) stay random.
+    ///
+    /// ```
+    /// use ramp::{data::Dataset, graph::FactorTree, graph::Tying, model::{DynamicsInit, Model}};
+    /// // Ten swings of a spring, seen at 20 moments each.
+    /// let swings = (0..200).map(|i| ((i / 20) as f32 + 0.3 * (i % 20) as f32).sin()).collect();
+    /// let data = Dataset::new().observe_sequence("x", 20, 1, swings)?;
+    /// let tree = FactorTree::sequence(20, &["x"])?;
+    /// let mut model = Model::builder(tree).families("gaussian(2)")?.tying(Tying::Role).build(&data)?;
+    /// model.init_dynamics(&data, &[0, 1, 2, 3, 4, 5, 6, 7], DynamicsInit::twist())?;
+    /// # Ok::<(), ramp::Error>(())
+    /// ```
     pub fn init_dynamics(
         &mut self,
         data: &Dataset,
         samples: &[u32],
-        spec: TwistSpec,
+        init: DynamicsInit,
     ) -> Result<()> {
         if !self.tree().is_chain() {
-            return Err(Error::Invalid(
-                "the `dynamics` initialisation is for chains; this tree is none".into(),
-            ));
+            return Err(ModelError::NotAChain.into());
         }
-        let bound = self.bind(data)?;
         let mut rng = ChaCha8Rng::seed_from_u64(self.spec.seed);
-        rng.set_stream(1 << 32);
-        let nodes = self.nodes.clone();
-        let Some(node) = nodes.first() else {
+        rng.set_stream(STREAM);
+        let Some(node) = self.nodes.first().cloned() else {
             return Ok(());
         };
-        let mut twist = Twist::new(&node.belief, &node.prior, spec, &mut rng);
-        self.show_components(&bound, samples, &mut twist, &mut rng);
+        let chart = Chart::new(&node.belief, &node.prior);
+        let count = STEPS.div_ceil(self.nodes.len()).max(SEQUENCES);
+        let chosen = sample(&mut rng, samples.len(), samples.len().min(count));
+        let chosen: Vec<u32> = chosen.iter().map(|i| samples[i]).collect();
+        let observed = self.observed(data, &chosen, chart.components())?;
+        let lagged = observed.as_ref().map_or(&[][..], |o| &o.found.lagged);
+        let movement = Movement::new(chart.coordinates().0, init, lagged, &mut rng);
+        if let Some(observed) = &observed {
+            self.tell_components(observed, &chart, movement.told, &mut rng);
+        }
         for network in 0..self.networks.len() {
             if let Some(forward) = self.direction(network) {
-                self.hand_on(network, forward, &twist, &mut rng);
+                self.hand_on(network, forward, &chart, &movement, &mut rng);
             }
         }
         Ok(())
+    }
+
+    /// Whether a movement of this kind can be told from others: a drift needs a coordinate for the place and one for its rate.
+    pub(crate) fn has_rates(&self) -> bool {
+        self.nodes.first().is_some_and(|node| {
+            let (lines, circles) = Chart::new(&node.belief, &node.prior).coordinates();
+            lines > 1 && circles == 0
+        })
     }
 
     /// Whether a network's messages go forwards in time, if they go from belief to belief.
@@ -71,156 +102,61 @@ impl Model {
         }
     }
 
-    /// A message network begins as a twist of random beliefs.
-    fn hand_on(&mut self, network: usize, forward: bool, twist: &Twist<'_>, rng: &mut ChaCha8Rng) {
-        let node = self.nodes[0].clone();
+    /// A message network begins by moving random beliefs.
+    fn hand_on(
+        &mut self,
+        network: usize,
+        forward: bool,
+        chart: &Chart<'_>,
+        movement: &Movement,
+        rng: &mut ChaCha8Rng,
+    ) {
+        let node = &self.nodes[0];
         let width = node.belief.input_dim(self.inputs);
         let mut space = vec![0.0; node.prior.len()];
         let (mut inputs, mut targets) = (vec![], vec![]);
         for _ in 0..BELIEFS {
-            let state = twist.draw(rng);
-            let (sum, _) = twist.message(&state);
+            let state = chart.draw(rng);
+            let (sum, _) = chart.message(&state);
             let mut input = vec![0.0; width];
             node.belief
                 .inputs(self.inputs, &node.prior, &sum, &mut space, &mut input);
-            inputs.extend(input.iter().map(|&x| x as f32));
-            targets.push(twist.message(&twist.moved(&state, forward)).1);
+            inputs.extend(input.iter().map(|&x: &f64| x as f32));
+            targets.push(chart.message(&movement.moved(&state, forward)).1);
         }
         let write = |i: usize, row: &mut [f32]| row.copy_from_slice(&inputs[i * width..][..width]);
-        let span = self.networks[network].span.clone();
-        let parameters = &mut self.parameters[span];
-        set_last_layer(
-            &*self.networks[network].network,
-            parameters,
-            &write,
-            &targets,
-            PENALTY,
-        );
+        self.set(network, &write, &targets);
     }
 
     /// The observation networks begin by telling slow components of all that a step shows.
-    fn show_components(
+    fn tell_components(
         &mut self,
-        bound: &Bound<'_>,
-        samples: &[u32],
-        twist: &mut Twist<'_>,
+        observed: &Observed,
+        chart: &Chart<'_>,
+        told: usize,
         rng: &mut ChaCha8Rng,
     ) {
-        // Which observations each network recognises, and at which step.
-        let mut seen: Vec<(usize, Vec<(usize, usize)>)> = vec![];
-        for stage in &self.plan.stages {
-            for &m in &stage.messages {
-                let [Source::Observation { index, .. }] = self.plan.sources[m as usize][..] else {
-                    continue;
-                };
-                let at = (self.plan.target[m as usize], index);
-                match seen
-                    .iter_mut()
-                    .find(|(network, _)| *network == stage.network)
-                {
-                    Some((_, places)) => places.push(at),
-                    None => seen.push((stage.network, vec![at])),
-                }
-            }
+        let share = 1.0 / observed.series.len() as f64;
+        let count = observed.len();
+        let kept = sample(rng, count, count.min(SET_ON)).into_vec();
+        for series in &observed.series {
+            let target = |&i: &usize| chart.shown(&observed.part(series, i), told, share);
+            let targets: Vec<Vec<f64>> = kept.iter().map(target).collect();
+            let write =
+                |i: usize, row: &mut [f32]| row.copy_from_slice(observed.row(series, kept[i]));
+            self.set(series.network, &write, &targets);
         }
-        let steps = self.nodes.len();
-        // Where each network's observation of a step is; chains have each series once a step.
-        let series: Vec<(usize, Vec<Option<usize>>)> = seen
-            .iter()
-            .map(|(network, places)| {
-                let mut of_step = vec![None; steps];
-                places
-                    .iter()
-                    .for_each(|&(step, index)| of_step[step] = Some(index));
-                (*network, of_step)
-            })
-            .collect();
-        let widths: Vec<usize> = series
-            .iter()
-            .map(|(network, _)| self.networks[*network].network.inputs())
-            .collect();
-        let width: usize = widths.iter().sum();
-        if width == 0 {
-            return;
-        }
-        let chosen = sample(
-            rng,
-            samples.len(),
-            samples.len().min(ROWS.div_ceil(steps).max(8)),
-        );
-        let complete = |row: u32, step: usize| {
-            let length = bound.lengths.map_or(steps, |l| l[row as usize] as usize);
-            step < length
-                && series.iter().all(|(_, of)| {
-                    of[step].is_some_and(|i| bound.observations[i].is_present(row as usize))
-                })
-        };
-        let (mut rows, mut next) = (vec![], vec![]);
-        for at in chosen.iter() {
-            let row = samples[at];
-            let mut before: Option<usize> = None;
-            for step in 0..steps {
-                if !complete(row, step) {
-                    before = None;
-                    continue;
-                }
-                let here = next.len();
-                if let Some(before) = before {
-                    next[before] = Some(here as u32);
-                }
-                next.push(None);
-                before = Some(here);
-                let start = rows.len();
-                rows.resize(start + width, 0.0);
-                let mut to = start;
-                for ((_, of), w) in series.iter().zip(&widths) {
-                    if let Some(index) = of[step] {
-                        bound.observations[index].write(row as usize, &mut rows[to..to + w], 1);
-                    }
-                    to += w;
-                }
-            }
-        }
-        if next.len() < 2 {
-            return;
-        }
-        let found = SlowComponents::of(&rows, width, &next, twist.components(), self.spec.seed);
-        if let Ok(told) = std::env::var("TOLD") {
-            let scale: f64 = std::env::var("DRIFT").map_or(1.0, |d| d.parse().unwrap());
-            let speeds: Vec<f64> = found
-                .lagged
-                .iter()
-                .map(|r| scale * (2.0 * (1.0 - r)).max(0.0).sqrt())
-                .collect();
-            eprintln!("speeds {speeds:?}");
-            twist.drift(told.parse().unwrap(), &speeds);
-        }
-        let share = 1.0 / series.len() as f64;
-        let kept = sample(rng, next.len(), next.len().min(SET_ON)).into_vec();
-        let mut start = 0;
-        for ((network, _), &w) in series.iter().zip(&widths) {
-            let own = start..start + w;
-            start += w;
-            let part = |i: usize| &rows[i * width + own.start..i * width + own.end];
-            let targets: Vec<Vec<f64>> = kept
-                .iter()
-                .map(|&i| {
-                    let tell =
-                        |c: &Vec<f64>| along(part(i), &found.mean[own.clone()], &c[own.clone()]);
-                    let components: Vec<f64> = found.weights.iter().map(tell).collect();
-                    twist.shown(&components, share)
-                })
-                .collect();
-            let write = |i: usize, row: &mut [f32]| row.copy_from_slice(part(kept[i]));
-            let span = self.networks[*network].span.clone();
-            let parameters = &mut self.parameters[span];
-            set_last_layer(
-                &*self.networks[*network].network,
-                parameters,
-                &write,
-                &targets,
-                PENALTY,
-            );
-        }
+    }
+
+    /// Sets the last layer of a network, where it says how it lies.
+    fn set(
+        &mut self,
+        network: usize,
+        write: &(dyn Fn(usize, &mut [f32]) + Sync),
+        targets: &[Vec<f64>],
+    ) {
+        let slot = &self.networks[network];
+        let parameters = &mut self.parameters[slot.span.clone()];
+        set_last_layer(&*slot.network, parameters, write, targets, PENALTY);
     }
 }
