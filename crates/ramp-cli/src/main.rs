@@ -85,10 +85,19 @@ struct Failure {
     user: bool,
 }
 
+/// Whether the person at the keyboard can mend it (exit code 2), not the software or the machine (exit code 1).
+fn is_user_mistake(error: &ramp::Error) -> bool {
+    use ramp::storage::StorageError;
+    !matches!(
+        error,
+        ramp::Error::Storage(StorageError::File { .. } | StorageError::Arrays { .. })
+    )
+}
+
 impl From<ramp::Error> for Failure {
     fn from(error: ramp::Error) -> Self {
         Failure {
-            user: error.is_user_mistake(),
+            user: is_user_mistake(&error),
             sentence: error.to_string(),
         }
     }
@@ -103,7 +112,7 @@ impl From<ramp::storage::StorageError> for Failure {
 impl From<ramp_io::Error> for Failure {
     fn from(error: ramp_io::Error) -> Self {
         let user = match &error {
-            ramp_io::Error::Engine(error) => error.is_user_mistake(),
+            ramp_io::Error::Engine(error) => is_user_mistake(error),
             ramp_io::Error::Invalid(_) => true,
             _ => false,
         };
@@ -116,8 +125,13 @@ impl From<ramp_io::Error> for Failure {
 
 impl From<ramp_lab::error::LabError> for Failure {
     fn from(error: ramp_lab::error::LabError) -> Self {
+        use ramp_lab::error::LabError;
         Failure {
-            user: error.is_user_mistake(),
+            user: match &error {
+                LabError::Ramp(error) => is_user_mistake(error),
+                LabError::Invalid(_) => true,
+                _ => false,
+            },
             sentence: error.to_string(),
         }
     }

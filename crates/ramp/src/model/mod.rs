@@ -9,6 +9,7 @@ mod pass;
 mod plan;
 mod sign_alignment;
 mod spec;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod unroll;
@@ -16,6 +17,7 @@ mod unroll;
 pub use builder::ModelBuilder;
 pub use error::{ArrayProblem, ModelError};
 pub use spec::{Initialisation, ModelSpec};
+pub use stored::Registry;
 
 use crate::data::{Dataset, Observation};
 use crate::family::{Belief, Inputs};

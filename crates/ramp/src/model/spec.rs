@@ -14,6 +14,7 @@ const VERSION: u32 = 1;
 /// Everything about a model but its weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ModelSpec {
     /// The version of this form.
     pub version: u32,
@@ -32,7 +33,7 @@ pub struct ModelSpec {
     pub factors: Vec<Vec<String>>,
     /// Which messages share a network.
     pub tying: Tying,
-    /// What networks see of a belief.
+    /// How beliefs are parametrised as inputs of networks.
     pub inputs: Inputs,
     /// The network from beliefs to messages.
     pub message: NetworkSpec,
@@ -41,7 +42,10 @@ pub struct ModelSpec {
     /// Networks that differ, by key.
     #[serde(default)]
     pub networks: BTreeMap<String, NetworkSpec>,
-    /// Whether networks begin alike.
+    /// Keys of networks of one's own, which are not stored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_networks: Vec<String>,
+    /// How the initial weights of networks go together.
     #[serde(default)]
     pub init: Initialisation,
     /// The seed of the initial weights.
@@ -60,7 +64,7 @@ pub enum Initialisation {
     #[default]
     Shared,
     /// Shared, and their outputs a fifth of the usual size; a network of one's own that says nothing of its layout keeps its
-    /// size. Loud messages sharpen at once around the bulk of the data, and a
+    /// size. Large messages sharpen at once around the bulk of the data, and a
     /// latent may settle on little but a sign; from small ones, the strongest dependence is found first.
     ScaledDown,
     /// Every network has its own.
