@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
+/// Makes a family that is not built in from its name and size, if it knows it.
+pub(crate) type MakeFamily<'a> =
+    dyn Fn(&str, Option<usize>) -> Result<Option<AnyFamily>, FamilyError> + 'a;
+
 /// The largest size of a family that makes sense.
 const MOST: usize = 4096;
 
@@ -68,10 +72,7 @@ impl Belief {
     }
 
     /// Reads a belief whose families may be ones that `make` knows by name and size.
-    pub(crate) fn parse_with(
-        text: &str,
-        make: &dyn Fn(&str, Option<usize>) -> Result<Option<AnyFamily>, FamilyError>,
-    ) -> Result<Self, FamilyError> {
+    pub(crate) fn parse_with(text: &str, make: &MakeFamily<'_>) -> Result<Self, FamilyError> {
         let parts = text
             .split([' ', '\t', '*', '×'])
             .filter(|word| !word.is_empty() && *word != "x");
@@ -352,10 +353,7 @@ impl FromStr for Belief {
     }
 }
 
-fn parse_part(
-    word: &str,
-    make: &dyn Fn(&str, Option<usize>) -> Result<Option<AnyFamily>, FamilyError>,
-) -> Result<AnyFamily, FamilyError> {
+fn parse_part(word: &str, make: &MakeFamily<'_>) -> Result<AnyFamily, FamilyError> {
     let (name, size) = match word.split_once('(') {
         None => (word, None),
         Some((name, rest)) => {
