@@ -1,17 +1,17 @@
-//! Latents the right way up: high where most of the numbers that they explain are high.
+//! After training: latents are high where most of the numbers that they explain are high.
 
-use super::encoder::Encoding;
-use super::prepare::Project;
 use crate::Result;
+use crate::encode::Encoding;
+use crate::run::Project;
 use ramp::data::Dataset;
 
 /// Samples that decide.
 const LOOKED_AT: usize = 2000;
 
 impl Project {
-    /// Turns one-dimensional Gaussian latents so that their posterior means rise with most numbers observed below and around
+    /// Mirrors one-dimensional Gaussian latents where needed so that their posterior means rise with most numbers observed below and around
     /// them. A latent's sign means nothing to the model; it does to readers.
-    pub fn orient(&mut self) -> Result<()> {
+    pub fn align_signs(&mut self) -> Result<()> {
         let few: Vec<u32> = self.training.iter().copied().take(LOOKED_AT).collect();
         let data = self.data.select(&few);
         let posterior = self.model.posterior(&data)?;

@@ -1,12 +1,13 @@
 //! How columns and arrays become observations: scales and levels are learned once from training samples and used ever after.
 
-use super::file::{ModelFile, ObservationKind, ObservationSettings};
+use super::EncodeError;
 use super::levels::Levels;
 use super::scale::{Scale, ScaleKind};
-use super::source::{Content, Samples};
+use crate::Result;
 use crate::array::{Array, ArrayValues};
+use crate::model_file::{ModelFile, ObservationKind, ObservationSettings};
+use crate::source::{Content, Samples};
 use crate::table::{Column, Table};
-use crate::{Error, Result};
 use ramp::data::Dataset;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -112,10 +113,11 @@ impl Encoder {
         training: &[u32],
     ) -> Result<Self> {
         if let Some(unknown) = file.observations.keys().find(|k| !observations.contains(k)) {
-            return Err(Error::Invalid(format!(
-                "[observations.{unknown}] is about an observation that the tree does not have: {}",
-                ramp::names::hint(unknown, observations.iter().map(|o| &o[..]))
-            )));
+            return Err(EncodeError::NotInTree {
+                name: unknown.clone(),
+                known: observations.to_vec(),
+            }
+            .into());
         }
         let items: Vec<u32> = match &samples.sequences {
             None => training.to_vec(),
@@ -146,15 +148,19 @@ impl Encoder {
                     Content::Arrays(_) => {
                         let axes = if samples.sequences.is_some() { 2 } else { 1 };
                         if let [_, second, ..] = &columns[..] {
-                            return Err(Error::Invalid(format!(
-                                "observation `{name}`: one array makes it, whose further axes are the vector; take `{second}` out \
-                                 of its `columns`"
-                            )));
+                            return Err(EncodeError::SeveralArrays {
+                                name: name.clone(),
+                                second: second.clone(),
+                            }
+                            .into());
                         }
                         learn_array(settings, places.array(&columns[0])?, axes, &items)
                     }
                 }
-                .map_err(|why| Error::Invalid(format!("observation `{name}`: {why}")))?;
+                .map_err(|why| EncodeError::InObservation {
+                    name: name.clone(),
+                    source: Box::new(why),
+                })?;
                 Ok(Encoded {
                     name: name.clone(),
                     columns,
@@ -225,11 +231,11 @@ impl Encoder {
                 .saturating_mul(features)
                 > MOST_CELLS
             {
-                return Err(Error::Invalid(format!(
-                    "{} sequences of up to {steps} steps do not fit into memory; if most steps are empty, make the chain's \
-                     `step` larger, or leave the longest sequences out",
-                    sequences.len()
-                )));
+                return Err(EncodeError::TooLarge {
+                    sequences: sequences.len(),
+                    steps,
+                }
+                .into());
             }
             let mut item_at = vec![None; steps * sequences.len()];
             for (n, sequence) in sequences.iter().enumerate() {
@@ -296,16 +302,17 @@ impl<'a> Places<'a> {
         match (self.columns.get(name), self.table) {
             (Some(column), _) => Ok(column),
             (None, Some(table)) => table.column(name),
-            (None, None) => Err(Error::Invalid(format!("there is no column `{name}`"))),
+            (None, None) => Err(EncodeError::NoColumn { name: name.into() }.into()),
         }
     }
 
     fn array(&self, name: &str) -> Result<&'a Array> {
         self.arrays.iter().find(|a| a.name == name).ok_or_else(|| {
-            Error::Invalid(format!(
-                "there is no array `{name}`: {}",
-                ramp::names::hint(name, self.arrays.iter().map(|a| &a.name[..]))
-            ))
+            EncodeError::NoArray {
+                name: name.into(),
+                known: self.arrays.iter().map(|a| a.name.clone()).collect(),
+            }
+            .into()
         })
     }
 }
@@ -315,11 +322,11 @@ fn finite(column: &Column, first_row: usize) -> Result<Vec<f64>> {
     let numbers = column.numbers()?;
     match numbers.iter().position(|x| x.is_infinite()) {
         None => Ok(numbers),
-        Some(row) => Err(Error::Invalid(format!(
-            "column `{}` is infinite in data row {}; replace it or leave it empty",
-            column.name,
-            first_row + row + 1
-        ))),
+        Some(row) => Err(EncodeError::InfiniteCell {
+            column: column.name.clone(),
+            row: first_row + row + 1,
+        }
+        .into()),
     }
 }
 
@@ -327,11 +334,12 @@ fn finite(column: &Column, first_row: usize) -> Result<Vec<f64>> {
 fn scaled(column: &Column, scale: &Scale, first_row: usize) -> Result<Vec<f32>> {
     let numbers = finite(column, first_row)?;
     let apply = |(row, &x): (usize, &f64)| match scale.apply(x) as f32 {
-        y if y.is_infinite() => Err(Error::Invalid(format!(
-            "column `{}` is {x:e} in data row {}, too large for its scale; replace it, leave it empty, or let `scale` be \"rank\"",
-            column.name,
-            first_row + row + 1
-        ))),
+        y if y.is_infinite() => Err(EncodeError::BeyondScale {
+            column: column.name.clone(),
+            row: first_row + row + 1,
+            value: x,
+        }
+        .into()),
         y => Ok(y),
     };
     numbers.iter().enumerate().map(apply).collect()
@@ -353,9 +361,7 @@ fn learn_columns(
     };
     let number = columns[0].numbers();
     match settings.kind {
-        Some(ObservationKind::Image) => Err(Error::Invalid(
-            "images come from arrays (.npy, .npz), not from tables; for several columns write `kind = \"vector\"`".into(),
-        )),
+        Some(ObservationKind::Image) => Err(EncodeError::ImageFromTable.into()),
         Some(ObservationKind::Vector) => Ok(Encoding::Vector {
             scales: columns.iter().map(|c| scale(c)).collect::<Result<_>>()?,
         }),
@@ -371,7 +377,10 @@ fn learn_columns(
             let mut levels: Vec<String> = match &settings.levels {
                 Some(levels) => levels.clone(),
                 None => {
-                    let mut found: Vec<&String> = items.iter().filter_map(|&i| texts[i as usize].as_ref()).collect();
+                    let mut found: Vec<&String> = items
+                        .iter()
+                        .filter_map(|&i| texts[i as usize].as_ref())
+                        .collect();
                     found.sort_unstable();
                     found.dedup();
                     found.into_iter().cloned().collect()
@@ -388,35 +397,45 @@ fn learn_columns(
                 if let Some(cell) = first
                     && known.all(|text| places.find(text).is_none())
                 {
-                    return Err(Error::Invalid(format!(
-                        "column `{}` holds none of its `levels`, but `{cell}` and the like; write them as they stand in the file",
-                        column.name
-                    )));
+                    return Err(EncodeError::NoneOfItsLevels {
+                        column: column.name.clone(),
+                        cell: cell.into(),
+                    }
+                    .into());
                 }
-            } else if let (None, Err(why)) = (kind, &number) {
-                let numbers = levels.iter().filter(|l| l.trim().parse::<f64>().is_ok()).count();
+            } else if let (None, Err(source)) = (kind, number) {
+                let numbers = levels
+                    .iter()
+                    .filter(|l| l.trim().parse::<f64>().is_ok())
+                    .count();
                 if numbers >= 3 && 2 * numbers > levels.len() {
-                    return Err(Error::Invalid(format!(
-                        "{why}; or, if it is a category after all, write `kind = \"categorical\"` for it in [observations]"
-                    )));
+                    return Err(EncodeError::AlmostNumbers {
+                        source: Box::new(source),
+                    }
+                    .into());
                 }
             }
-            let most = if kind.is_some() || settings.levels.is_some() { MOST_LEVELS } else { SURPRISING_LEVELS };
+            let most = if kind.is_some() || settings.levels.is_some() {
+                MOST_LEVELS
+            } else {
+                SURPRISING_LEVELS
+            };
             match levels.len() {
-                0 => Err(Error::Invalid(format!(
-                    "column `{}` has no value in any training row; take it out of the tree",
-                    column.name
-                ))),
-                1 => Err(Error::Invalid(format!(
-                    "column `{}` is `{}` wherever it is known and can tell nothing; take it out of the tree",
-                    column.name, levels[0]
-                ))),
-                n if n > most => Err(Error::Invalid(format!(
-                    "column `{}` holds text with {n} different values, too many for a category{}; group them or take it out of \
-                     the tree",
-                    column.name,
-                    if most < MOST_LEVELS { " that nobody has asked for" } else { "" }
-                ))),
+                0 => Err(EncodeError::AllMissing {
+                    what: format!("column `{}`", column.name),
+                }
+                .into()),
+                1 => Err(EncodeError::Constant {
+                    what: format!("column `{}`", column.name),
+                    value: format!("`{}`", levels[0]),
+                }
+                .into()),
+                n if n > most => Err(EncodeError::TooManyLevels {
+                    column: column.name.clone(),
+                    levels: n,
+                    asked_for: most == MOST_LEVELS,
+                }
+                .into()),
                 _ => Ok(Encoding::Categorical { levels }),
             }
         }
@@ -426,12 +445,15 @@ fn learn_columns(
 fn learn_scale(kind: ScaleKind, known: &[f64], what: &str) -> Result<Scale> {
     Scale::learn(kind, known).ok_or_else(|| {
         let value = known.iter().find(|x| !x.is_nan());
-        Error::Invalid(match value {
-            None => format!("{what} has no value in any training row; take it out of the tree"),
-            Some(x) => format!(
-                "{what} is {x} wherever it is known and can tell nothing; take it out of the tree"
-            ),
-        })
+        let what = what.to_string();
+        match value {
+            None => EncodeError::AllMissing { what },
+            Some(x) => EncodeError::Constant {
+                what,
+                value: x.to_string(),
+            },
+        }
+        .into()
     })
 }
 
@@ -452,24 +474,24 @@ fn learn_array(
             [h, w] => [1, h, w],
             [c, h, w] => [c, h, w],
             _ => {
-                return Err(Error::Invalid(format!(
-                    "array `{}` has {shape:?} numbers per sample; an image has height × width or channels × height × width",
-                    array.name
-                )));
+                return Err(EncodeError::NotAnImage {
+                    array: array.name.clone(),
+                    shape: shape.to_vec(),
+                }
+                .into());
             }
         };
         return match array.values {
             ArrayValues::Bytes(_) => Ok(Encoding::Image { shape }),
-            ArrayValues::Numbers(_) => Err(Error::Invalid(format!(
-                "array `{}` is no array of bytes (uint8), which images are",
-                array.name
-            ))),
+            ArrayValues::Numbers(_) => Err(EncodeError::ImageNotOfBytes {
+                array: array.name.clone(),
+                trained: false,
+            }
+            .into()),
         };
     }
     if settings.kind == Some(ObservationKind::Categorical) || settings.levels.is_some() {
-        return Err(Error::Invalid(
-            "categories come from tables, not from arrays".into(),
-        ));
+        return Err(EncodeError::CategoryFromArray.into());
     }
     let kind = settings.scale.unwrap_or_default();
     let value = |i: usize| match &array.values {
@@ -483,10 +505,10 @@ fn learn_array(
                 .map(|&i| value(i as usize * width + d))
                 .collect();
             if known.iter().any(|x| x.is_infinite()) {
-                return Err(Error::Invalid(format!(
-                    "array `{}` has infinite numbers; replace them or make them NaN",
-                    array.name
-                )));
+                return Err(EncodeError::InfiniteElement {
+                    array: array.name.clone(),
+                }
+                .into());
             }
             let what = format!("feature {d} of array `{}`", array.name);
             match (
@@ -501,11 +523,11 @@ fn learn_array(
             }
         })
         .collect::<Result<Vec<_>>>()?;
-    if scales.iter().all(|(_, tells)| !tells) {
-        return Err(Error::Invalid(format!(
-            "array `{}` is the same in all training samples and can tell nothing; take it out of the tree",
-            array.name
-        )));
+    if scales.iter().all(|(_, varies)| !varies) {
+        return Err(EncodeError::ConstantArray {
+            array: array.name.clone(),
+        }
+        .into());
     }
     let scales: Vec<Scale> = scales.into_iter().map(|(scale, _)| scale).collect();
     Ok(match <[Scale; 1]>::try_from(scales) {
@@ -547,9 +569,7 @@ fn encode_columns(
             }
             Ok(values)
         }
-        Encoding::Image { .. } => Err(Error::Invalid(
-            "the model was trained on images from arrays; give it a .npy or .npz file".into(),
-        )),
+        Encoding::Image { .. } => Err(EncodeError::TrainedOnImages.into()),
     }
 }
 
@@ -557,10 +577,12 @@ fn encode_array(observation: &Encoded, array: &Array, axes: usize) -> Result<Ite
     let width: usize = array.shape[axes..].iter().product();
     let features = observation.encoding.features();
     if width != features {
-        return Err(Error::Invalid(format!(
-            "array `{}` has {width} numbers per sample where the model was trained with {features}",
-            array.name
-        )));
+        return Err(EncodeError::WrongWidth {
+            array: array.name.clone(),
+            width,
+            trained: features,
+        }
+        .into());
     }
     let scaled = |scales: &[Scale]| {
         let value = |i: usize| match &array.values {
@@ -570,24 +592,23 @@ fn encode_array(observation: &Encoded, array: &Array, axes: usize) -> Result<Ite
         let all = array.shape.iter().product::<usize>();
         (0..all)
             .map(|i| match value(i) {
-                x if x.is_infinite() => Err(Error::Invalid(format!(
-                    "array `{}` has infinite numbers; replace them or make them NaN",
-                    array.name
-                ))),
+                x if x.is_infinite() => Err(EncodeError::InfiniteElement {
+                    array: array.name.clone(),
+                }
+                .into()),
                 x => Ok(scales[i % width].apply(x) as f32),
             })
             .collect::<Result<Vec<_>>>()
     };
     match (&observation.encoding, &array.values) {
         (Encoding::Image { .. }, ArrayValues::Bytes(bytes)) => Ok(Items::Bytes(bytes.clone())),
-        (Encoding::Image { .. }, ArrayValues::Numbers(_)) => Err(Error::Invalid(format!(
-            "array `{}` is no array of bytes (uint8), as the model's images were",
-            array.name
-        ))),
+        (Encoding::Image { .. }, ArrayValues::Numbers(_)) => Err(EncodeError::ImageNotOfBytes {
+            array: array.name.clone(),
+            trained: true,
+        }
+        .into()),
         (Encoding::Number { scale }, _) => Ok(Items::Numbers(scaled(std::slice::from_ref(scale))?)),
         (Encoding::Vector { scales }, _) => Ok(Items::Numbers(scaled(scales)?)),
-        (Encoding::Categorical { .. }, _) => Err(Error::Invalid(
-            "the model was trained on categories from a table; give it a table".into(),
-        )),
+        (Encoding::Categorical { .. }, _) => Err(EncodeError::TrainedOnCategories.into()),
     }
 }

@@ -1,12 +1,17 @@
 //! Samples as they stand in a file: rows of a table, sequences in a long table, or the first axis of arrays; some at a time.
 
-use super::Chain;
-use super::times::Times;
+mod error;
+mod time_order;
+
+use crate::Result;
 use crate::array::{Array, ArrayReader, ArrayValues};
+use crate::model_file::Chain;
 use crate::table::{Table, TableReader, check_there, open_columns, open_table, rows_at_once};
-use crate::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use time_order::TimeOrder;
+
+pub use error::SourceError;
 
 /// Long tables up to this size are read whole, so that the rows of a sequence may stand anywhere. In memory, a table of short
 /// cells takes about eight times its text.
@@ -190,12 +195,6 @@ impl SampleReader {
     /// Opens a file: all columns of a table, or only those wanted. From arrays, those named in `wanted` or all.
     pub fn open(path: &Path, chain: Option<&Chain>, wanted: Option<&[String]>) -> Result<Self> {
         let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
-        let in_file = |e: Error| match e {
-            Error::Invalid(text) if !text.contains(&*path.to_string_lossy()) => {
-                Error::Invalid(format!("`{}`: {text}", path.display()))
-            }
-            other => other,
-        };
         check_there(path)?;
         let form = if extension == "npy" || extension == "npz" {
             arrays(path, chain.is_some(), wanted)?
@@ -204,16 +203,12 @@ impl SampleReader {
                 None => open_table(path),
                 Some(wanted) => open_columns(path, wanted),
             }
-            .map_err(in_file)?;
+            .map_err(|e| e.in_file(path))?;
             match chain {
                 None => Form::Rows(reader),
                 Some(chain) => {
                     if chain.sequence.is_none() {
-                        return Err(Error::Invalid(
-                            "a chain over a table needs the column that tells sequences apart: \
-                             chain = { sequence = \"subject\", … } in [tree]"
-                                .into(),
-                        ));
+                        return Err(SourceError::NoSequenceColumn.into());
                     }
                     let size = std::fs::metadata(path).map_or(0, |m| m.len());
                     Form::Long {
@@ -264,13 +259,7 @@ impl SampleReader {
 
     /// About so many samples; `None` after the last.
     pub fn next(&mut self, samples: usize) -> Result<Option<Samples>> {
-        let path = self.path.clone();
-        self.next_in(samples).map_err(|e| match e {
-            Error::Invalid(text) if !text.contains(&*path.to_string_lossy()) => {
-                Error::Invalid(format!("`{}`: {text}", path.display()))
-            }
-            other => other,
-        })
+        self.next_in(samples).map_err(|e| e.in_file(&self.path))
     }
 
     fn next_in(&mut self, samples: usize) -> Result<Option<Samples>> {
@@ -373,10 +362,10 @@ impl SampleReader {
             return Ok(parts.swap_remove(0));
         }
         let Some(first) = parts.first() else {
-            return Err(Error::Invalid(format!(
-                "`{}` has no rows",
-                self.path.display()
-            )));
+            return Err(SourceError::Empty {
+                path: self.path.clone(),
+            }
+            .into());
         };
         if first.table().is_some() {
             let mut offset = 0;
@@ -434,11 +423,12 @@ fn arrays(path: &Path, chain: bool, wanted: Option<&[String]>) -> Result<Form> {
                     Some(i) => readers.push(all.swap_remove(i)),
                     None => {
                         let names: Vec<String> = all.iter().map(|a| a.name().to_string()).collect();
-                        return Err(Error::Invalid(format!(
-                            "there is no array `{name}` in `{}`: {}",
-                            path.display(),
-                            ramp::names::hint(name, names.iter().map(|n| &n[..]))
-                        )));
+                        return Err(SourceError::NoArray {
+                            name: name.clone(),
+                            path: path.into(),
+                            known: names,
+                        }
+                        .into());
                     }
                 }
             }
@@ -448,24 +438,21 @@ fn arrays(path: &Path, chain: bool, wanted: Option<&[String]>) -> Result<Form> {
     for reader in &readers {
         let (shape, first) = (reader.shape(), readers[0].shape());
         if shape.len() < axes || shape[1..].contains(&0) {
-            return Err(Error::Invalid(format!(
-                "array `{}` in `{}` has the shape {shape:?}; {} are needed",
-                reader.name(),
-                path.display(),
-                if chain {
-                    "samples × time × …"
-                } else {
-                    "samples × …"
-                },
-            )));
+            return Err(SourceError::Axes {
+                array: reader.name().into(),
+                path: path.into(),
+                shape: shape.to_vec(),
+                chain,
+            }
+            .into());
         }
         if shape[..axes] != first[..axes] {
-            return Err(Error::Invalid(format!(
-                "arrays `{}` and `{}` in `{}` have the shapes {first:?} and {shape:?}, which do not go together",
-                readers[0].name(),
-                reader.name(),
-                path.display()
-            )));
+            return Err(SourceError::ShapesDiffer {
+                arrays: [readers[0].name().into(), reader.name().into()],
+                path: path.into(),
+                shapes: [first.to_vec(), shape.to_vec()],
+            }
+            .into());
         }
     }
     Ok(Form::Arrays {
@@ -499,10 +486,11 @@ fn sequence_ids(table: &Table, chain: &Chain) -> Result<Vec<String>> {
         .enumerate()
         .map(|(row, id)| {
             id.ok_or_else(|| {
-                Error::Invalid(format!(
-                    "column `{name}` does not say which sequence data row {} belongs to; fill it or take the row out",
-                    table.first_row() + row + 1
-                ))
+                SourceError::NoSequence {
+                    column: name.into(),
+                    row: table.first_row() + row + 1,
+                }
+                .into()
             })
         })
         .collect()
@@ -523,16 +511,17 @@ fn long(table: Table, chain: &Chain, seen: &mut HashSet<String>) -> Result<Sampl
     }
     for &id in place.keys() {
         if !seen.insert(id.to_string()) {
-            return Err(Error::Invalid(format!(
-                "the rows of sequence `{id}` do not stand together; sort the file by `{}`",
-                chain.sequence.as_deref().unwrap_or_default()
-            )));
+            return Err(SourceError::NotTogether {
+                sequence: id.into(),
+                column: chain.sequence.clone().unwrap_or_default(),
+            }
+            .into());
         }
     }
     let times = chain
         .time
         .as_deref()
-        .map(|name| Times::of(table.column(name)?, table.first_row(), chain.step.is_some()))
+        .map(|name| TimeOrder::of(table.column(name)?, table.first_row(), chain.step.is_some()))
         .transpose()?;
     let sequences = groups
         .into_iter()
@@ -549,28 +538,36 @@ fn long(table: Table, chain: &Chain, seen: &mut HashSet<String>) -> Result<Sampl
             times.sort(&mut items);
             let time = chain.time.as_deref().unwrap_or_default();
             if let Some(w) = items.windows(2).find(|w| times.same(w[0], w[1])) {
-                return Err(Error::Invalid(format!(
-                    "sequence `{id}` has two rows with the same `{time}` (data rows {} and {}); keep one of them",
-                    table.first_row() + w[0] as usize + 1,
-                    table.first_row() + w[1] as usize + 1
-                )));
+                return Err(SourceError::SameTime {
+                    sequence: id.clone(),
+                    time: time.into(),
+                    first: table.first_row() + w[0] as usize + 1,
+                    second: table.first_row() + w[1] as usize + 1,
+                }
+                .into());
             }
             let steps: Vec<u32> = match (chain.step, times) {
-                (Some(step), Times::Numbers(t)) => {
+                (Some(step), TimeOrder::Numbers(t)) => {
                     let first = t[items[0] as usize];
                     let mut steps = vec![];
                     for &i in &items {
                         let at = ((t[i as usize] - first) / step).round();
                         if at > 1e6 {
-                            return Err(Error::Invalid(format!(
-                                "sequence `{id}` is {at} steps of {step} long; make the chain's `step` larger"
-                            )));
+                            return Err(SourceError::TooLong {
+                                sequence: id.clone(),
+                                steps: at,
+                                step,
+                            }
+                            .into());
                         }
                         if steps.last() == Some(&(at as u32)) {
-                            return Err(Error::Invalid(format!(
-                                "sequence `{id}` has two rows within one step of {step} at `{time}` {}; make `step` smaller",
-                                t[i as usize]
-                            )));
+                            return Err(SourceError::SameStep {
+                                sequence: id.clone(),
+                                step,
+                                time: time.into(),
+                                at: t[i as usize],
+                            }
+                            .into());
                         }
                         steps.push(at as u32);
                     }

@@ -1,8 +1,9 @@
 //! The model file: what a user says about data, tree, latents, observations, networks and training.
 
-use super::keys::{Section, one_line, plain, shown};
-use super::scale::ScaleKind;
 use super::sections;
+use super::toml_errors::{Section, one_line, plain, shown};
+use super::{ModelFileError, retired};
+use crate::encode::ScaleKind;
 use crate::{Error, Result};
 use ramp::family::{Belief, Inputs};
 use ramp::graph::{FactorTree, Tying};
@@ -19,7 +20,7 @@ const VERSION: i64 = 1;
 /// A model file, read and checked as far as it can be without the data.
 ///
 /// ```
-/// use ramp_io::project::ModelFile;
+/// use ramp_io::ModelFile;
 ///
 /// let file = ModelFile::parse(r#"
 ///     version = 1
@@ -157,25 +158,21 @@ impl ModelFile {
     /// Reads a model file; a relative data file is looked for beside it.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::InvalidData => {
-                Error::Invalid(format!("`{}` is not text in UTF-8", path.display()))
+            std::io::ErrorKind::InvalidData => ModelFileError::NotText { path: path.into() }.into(),
+            std::io::ErrorKind::IsADirectory => {
+                ModelFileError::IsFolder { path: path.into() }.into()
             }
-            std::io::ErrorKind::IsADirectory => Error::Invalid(format!(
-                "`{}` is a folder; name the model file in it",
-                path.display()
-            )),
-            std::io::ErrorKind::NotFound => Error::Invalid(format!(
-                "there is no model file `{}`; `ramp init DATA.csv` writes one to start from",
-                path.display()
-            )),
+            std::io::ErrorKind::NotFound => ModelFileError::NotFound { path: path.into() }.into(),
             _ => Error::File {
                 action: "read",
                 path: path.to_path_buf(),
                 source,
             },
         })?;
-        let mut file =
-            Self::parse(&text).map_err(|e| Error::Invalid(format!("`{}`: {e}", path.display())))?;
+        let mut file = Self::parse(&text).map_err(|e| ModelFileError::InFile {
+            path: path.into(),
+            source: Box::new(e),
+        })?;
         if let (Some(data), Some(folder)) = (&mut file.data.file, path.parent()) {
             *data = folder.join(&*data);
         }
@@ -187,10 +184,10 @@ impl ModelFile {
         let table: Table = text.parse().map_err(|e: toml::de::Error| {
             let before = e.span().and_then(|s| text.get(..s.start));
             let line = 1 + before.map_or(0, |t| t.matches('\n').count());
-            Error::Invalid(format!(
-                "line {line} is not TOML: {}",
-                one_line(e.message())
-            ))
+            ModelFileError::NotToml {
+                line,
+                message: one_line(e.message()),
+            }
         })?;
         let top = Section {
             name: "",
@@ -198,15 +195,16 @@ impl ModelFile {
         };
         let version = top.get::<i64>("version")?.unwrap_or(VERSION);
         if version > VERSION {
-            return Err(Error::Invalid(format!(
-                "the model file has version {version}; this software reads up to {VERSION}, a newer one may read it"
-            )));
+            return Err(ModelFileError::NewerVersion {
+                version,
+                newest: VERSION,
+            }
+            .into());
         }
         if version < 1 {
-            return Err(Error::Invalid(format!(
-                "there is no version {version} of model files; write `version = 1`"
-            )));
+            return Err(ModelFileError::NoSuchVersion { version }.into());
         }
+        retired::check(&table)?;
         top.only(&[
             "version",
             "data",
@@ -261,9 +259,12 @@ impl ModelFile {
             table: &self.train,
         };
         if self.train.contains_key("holdout") {
-            return Err(Error::Invalid(
-                "`holdout` belongs into [data], not into [train]".into(),
-            ));
+            return Err(ModelFileError::WrongSection {
+                key: "holdout",
+                right: "data",
+                wrong: "train",
+            }
+            .into());
         }
         let chain = self.chain().is_some();
         let iterations = section.get("iterations")?.unwrap_or(2000);
@@ -271,7 +272,7 @@ impl ModelFile {
         let defaults = TrainSpec {
             iterations,
             batch: (batch < samples).then_some(batch),
-            // A long warm-up lets the lower levels find something to tell before the upper ones settle.
+            // A long warm-up lets the lower levels find something to pass on before the upper ones settle.
             warmup: iterations / 2,
             learning_rate: if chain { 3e-3 } else { 3e-2 },
             decay: Decay::Cosine { to: 0.0 },
@@ -280,8 +281,7 @@ impl ModelFile {
             evaluate_every: 20,
             ..TrainSpec::default()
         };
-        let mut table = Table::try_from(&defaults)
-            .map_err(|e| Error::Invalid(format!("the defaults of training: {e}")))?;
+        let mut table = Table::try_from(&defaults).map_err(ModelFileError::Write)?;
         let mut known: Vec<&str> =
             "iterations batch learning_rate optimizer even_rates warmup decay clip mixture population \
                                     mask mask_span mask_warmup evaluate_every patience seed"
@@ -293,27 +293,28 @@ impl ModelFile {
             table.insert(key.clone(), value.clone());
             // One at a time, so that the sentence names the setting.
             let one: Result<TrainSpec, _> = table.clone().try_into();
-            one.map_err(|e: toml::de::Error| {
-                Error::Invalid(format!(
-                    "`{key}` in [train] cannot be {}: {}",
-                    shown(value),
-                    plain(e.message())
-                ))
+            one.map_err(|e: toml::de::Error| ModelFileError::WrongValue {
+                section: "train".into(),
+                key: key.clone(),
+                value: shown(value),
+                why: plain(e.message()),
             })?;
         }
-        let spec: TrainSpec = table.try_into().map_err(|e: toml::de::Error| {
-            Error::Invalid(format!("[train]: {}", plain(e.message())))
-        })?;
+        let spec: TrainSpec =
+            table
+                .try_into()
+                .map_err(|e: toml::de::Error| ModelFileError::Section {
+                    section: "train",
+                    why: plain(e.message()),
+                })?;
         spec.check()
-            .map_err(|e| Error::Invalid(format!("[train]: {e}")))?;
+            .map_err(|e| ModelFileError::in_section("train", e))?;
         Ok(spec)
     }
 
-    /// The file with everything said, as it is kept with a run.
+    /// The file with all settings of training spelled out, as it is kept with a run.
     pub fn resolved(&self, train: &TrainSpec) -> Result<String> {
-        let value = |x: Result<Value, toml::ser::Error>| {
-            x.map_err(|e| Error::Invalid(format!("the model file cannot be written: {e}")))
-        };
+        let value = |x: Result<Value, toml::ser::Error>| x.map_err(ModelFileError::Write);
         let mut data = Table::new();
         if let Some(file) = &self.data.file {
             // The run may lie anywhere.
@@ -322,13 +323,13 @@ impl ModelFile {
         }
         data.insert("holdout".into(), self.data.holdout.into());
 
-        let (key, said) = match &self.tree {
+        let (key, tree) = match &self.tree {
             TreeSettings::Newick(text) => ("newick", Value::from(text.clone())),
             TreeSettings::Edges(edges) => ("edges", value(Value::try_from(edges))?),
             TreeSettings::Factors(factors) => ("factors", value(Value::try_from(factors))?),
             TreeSettings::Chain(chain) => ("chain", value(Value::try_from(chain))?),
         };
-        let tree = Table::from_iter([(key.to_string(), said)]);
+        let tree = Table::from_iter([(key.to_string(), tree)]);
 
         let family =
             |belief: &Belief| Table::from_iter([("family".to_string(), belief.to_string().into())]);
@@ -370,8 +371,7 @@ impl ModelFile {
                 value(Value::try_from(&self.observations))?,
             );
         }
-        toml::to_string(&all)
-            .map_err(|e| Error::Invalid(format!("the model file cannot be written: {e}")))
+        Ok(toml::to_string(&all).map_err(ModelFileError::Write)?)
     }
 }
 

@@ -4,8 +4,9 @@ use super::file::{
     Chain, DataSettings, LatentSettings, ModelFile, NetworkSettings, ObservationKind,
     ObservationSettings, TreeSettings,
 };
-use super::keys::{Section, plain};
-use crate::{Error, Result};
+use super::toml_errors::{Section, plain};
+use super::{ModelFileError, ObservationConflict};
+use crate::Result;
 use ramp::family::Belief;
 use ramp::network::NetworkSpec;
 use std::collections::BTreeMap;
@@ -19,10 +20,13 @@ pub(super) fn data(section: &Section<'_>) -> Result<DataSettings> {
         holdout: section.get("holdout")?.unwrap_or(0.2),
     };
     if !(0.0..0.95).contains(&settings.holdout) {
-        return Err(Error::Invalid(format!(
-            "`holdout` in [data] must be a fraction from 0 up to 0.95, not {}",
-            settings.holdout
-        )));
+        return Err(ModelFileError::OutOfRange {
+            section: "data",
+            key: "holdout",
+            range: "a fraction from 0 up to 0.95",
+            value: settings.holdout,
+        }
+        .into());
     }
     Ok(settings)
 }
@@ -31,55 +35,43 @@ pub(super) fn tree(section: &Section<'_>) -> Result<TreeSettings> {
     const WAYS: [&str; 4] = ["newick", "edges", "factors", "chain"];
     section.only(&WAYS)?;
     if section.table.len() != 1 {
-        return Err(Error::Invalid(format!(
-            "[tree] must say who hangs together in one way, by `newick`, `edges`, `factors` or `chain`; it has {}",
-            match section.table.len() {
-                0 => "none".to_string(),
-                n => format!("{n} of them"),
-            }
-        )));
+        return Err(ModelFileError::NotOneTree {
+            ways: section.table.len(),
+        }
+        .into());
     }
     let settings = if let Some(text) = section.get("newick")? {
         TreeSettings::Newick(text)
     } else if let Some(edges) = section.get::<Vec<Vec<String>>>("edges")? {
         let pair = |(i, edge): (usize, Vec<String>)| match <[String; 2]>::try_from(edge) {
             Ok([a, b]) => Ok((a, b)),
-            Err(edge) => Err(Error::Invalid(format!(
-                "edge {} in [tree] joins {} variables; an edge is a pair such as [\"a\", \"b\"], and `factors` joins more",
-                i + 1,
-                edge.len()
-            ))),
+            Err(edge) => Err(ModelFileError::NotAPair {
+                number: i + 1,
+                variables: edge.len(),
+            }),
         };
         TreeSettings::Edges(
             edges
                 .into_iter()
                 .enumerate()
                 .map(pair)
-                .collect::<Result<_>>()?,
+                .collect::<Result<_, _>>()?,
         )
     } else if let Some(factors) = section.get("factors")? {
         TreeSettings::Factors(factors)
     } else {
         let chain: Chain = section.get("chain")?.unwrap_or_default();
         if chain.observe.is_empty() {
-            return Err(Error::Invalid(
-                "the chain in [tree] observes nothing; list columns in `observe`".into(),
-            ));
+            return Err(ModelFileError::ChainObservesNothing.into());
         }
         if let Some(name) = chain.observe.iter().find(|n| n.contains('@')) {
-            return Err(Error::Invalid(format!(
-                "the chain's column `{name}` has an @ in its name, which marks time steps; rename it"
-            )));
+            return Err(ModelFileError::TimeMark { name: name.clone() }.into());
         }
         if let Some(step) = chain.step.filter(|s| !(s.is_finite() && *s > 0.0)) {
-            return Err(Error::Invalid(format!(
-                "the chain's `step` must be a positive number, not {step}"
-            )));
+            return Err(ModelFileError::ChainStep { step }.into());
         }
         if chain.step.is_some() && chain.time.is_none() {
-            return Err(Error::Invalid(
-                "the chain's `step` needs a `time` column to measure".into(),
-            ));
+            return Err(ModelFileError::ChainStepWithoutTime.into());
         }
         TreeSettings::Chain(chain)
     };
@@ -90,11 +82,11 @@ pub(super) fn tree(section: &Section<'_>) -> Result<TreeSettings> {
     };
     trial
         .build_tree(2)
-        .map_err(|e| Error::Invalid(format!("[tree]: {e}")))?;
+        .map_err(|e| ModelFileError::in_section("tree", e))?;
     Ok(settings)
 }
 
-const FAMILY_KEYS: [&str; 3] = ["family", "dim", "levels"];
+static FAMILY_KEYS: [&str; 3] = ["family", "dim", "levels"];
 
 pub(super) fn latents(section: &Section<'_>) -> Result<LatentSettings> {
     let general: Table = section
@@ -115,10 +107,11 @@ pub(super) fn latents(section: &Section<'_>) -> Result<LatentSettings> {
     {
         let title = format!("latents.{name}");
         let Value::Table(table) = value else {
-            return Err(Error::Invalid(format!(
-                "[latents] has no setting `{name}` (for a latent of that name write [{title}]): {}",
-                ramp::names::hint(name, FAMILY_KEYS.into_iter())
-            )));
+            return Err(ModelFileError::UnknownLatentSetting {
+                key: name.clone(),
+                known: &FAMILY_KEYS,
+            }
+            .into());
         };
         let own = Section {
             name: &title,
@@ -135,26 +128,25 @@ fn family(section: &Section<'_>) -> Result<Belief> {
     let name: String = section.get("family")?.unwrap_or_else(|| "gaussian".into());
     let mut belief: Belief = name
         .parse()
-        .map_err(|e| Error::Invalid(format!("[{}]: {e}", section.name)))?;
+        .map_err(|e| ModelFileError::in_section(section.name, e))?;
     for key in ["dim", "levels"] {
         let Some(size) = section.get::<usize>(key)? else {
             continue;
         };
         let setting = belief.size_setting();
         if setting != Some(key) {
-            return Err(Error::Invalid(format!(
-                "[{}]: `{name}` has no `{key}`{}",
-                section.name,
-                match setting {
-                    Some(other) => format!("; it has `{other}`"),
-                    None => "; write the sizes of a product in parentheses".into(),
-                }
-            )));
+            return Err(ModelFileError::NoSuchSize {
+                section: section.name.into(),
+                family: name,
+                key: key.into(),
+                other: setting,
+            }
+            .into());
         }
         let base = name.split('(').next().unwrap_or_default().trim();
         belief = format!("{base}({size})")
             .parse()
-            .map_err(|e| Error::Invalid(format!("[{}]: {e}", section.name)))?;
+            .map_err(|e| ModelFileError::in_section(section.name, e))?;
     }
     Ok(belief)
 }
@@ -164,9 +156,7 @@ pub(super) fn observations(section: &Section<'_>) -> Result<BTreeMap<String, Obs
     for (name, value) in section.table {
         let title = format!("observations.{name}");
         let Value::Table(table) = value else {
-            return Err(Error::Invalid(format!(
-                "[observations] has tables of settings only; for an observation `{name}` write [{title}]"
-            )));
+            return Err(ModelFileError::ObservationNotATable { key: name.clone() }.into());
         };
         let own = Section {
             name: &title,
@@ -180,25 +170,31 @@ pub(super) fn observations(section: &Section<'_>) -> Result<BTreeMap<String, Obs
             levels: own.get("levels")?,
             network: network(&own, "network")?,
         };
-        let wrong = |why: &str| Err(Error::Invalid(format!("[{title}]: {why}")));
+        let wrong = |conflict: ObservationConflict| {
+            Err(ModelFileError::Observation {
+                observation: name.clone(),
+                conflict,
+            }
+            .into())
+        };
         match settings.kind {
             Some(ObservationKind::Vector)
                 if settings.columns.as_ref().is_none_or(Vec::is_empty) =>
             {
-                return wrong("a vector needs its columns: `columns = [\"c1\", \"c2\"]`");
+                return wrong(ObservationConflict::VectorWithoutColumns);
             }
             Some(ObservationKind::Categorical) if settings.scale.is_some() => {
-                return wrong("a category has no scale");
+                return wrong(ObservationConflict::CategoryWithScale);
             }
             Some(ObservationKind::Number | ObservationKind::Vector | ObservationKind::Image)
                 if settings.levels.is_some() =>
             {
-                return wrong("only a category has levels");
+                return wrong(ObservationConflict::LevelsWithoutCategory);
             }
             Some(ObservationKind::Number | ObservationKind::Categorical) | None
                 if settings.columns.as_ref().is_some_and(|c| c.len() != 1) =>
             {
-                return wrong("one column makes it; write `kind = \"vector\"` for several");
+                return wrong(ObservationConflict::SeveralColumns);
             }
             _ => {}
         }
@@ -230,10 +226,11 @@ fn network(section: &Section<'_>, key: &str) -> Result<Option<NetworkSpec>> {
         .try_into()
         .map(Some)
         .map_err(|e: toml::de::Error| {
-            Error::Invalid(format!(
-                "`{key}` in [{}]: {}",
-                section.name,
-                plain(e.message())
-            ))
+            ModelFileError::Network {
+                section: section.name.into(),
+                key: key.into(),
+                why: plain(e.message()),
+            }
+            .into()
         })
 }

@@ -1,8 +1,8 @@
-//! A good start: observations that run against the others of their latent begin turned around, so that all agree on its sign.
+//! Before training: observations that run against the others of their latent get mirrored networks, so that all agree on its sign.
 
-use super::encoder::{Encoder, Encoding};
-use super::source::Samples;
 use crate::Result;
+use crate::encode::{Encoder, Encoding};
+use crate::source::Samples;
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, Rooted};
 
@@ -11,9 +11,9 @@ const LOOKED_AT: usize = 2000;
 /// Steps of the power iteration; only signs are wanted.
 const STEPS: usize = 30;
 
-/// Which observations, of the encoder's, should begin turned around: from the leaves upwards, every latent is taken for the
-/// leading component of what hangs on it, and what loads on that with a minus is turned.
-pub(super) fn turned(
+/// Which observations, of the encoder's, run against the others (reverse-keyed items of a questionnaire, say): from the leaves
+/// upwards, every latent is taken for the leading component of what hangs on it, and what loads on that with a minus is reversed.
+pub(crate) fn reversed_observations(
     tree: &FactorTree,
     encoder: &Encoder,
     samples: &Samples,
@@ -29,9 +29,9 @@ pub(super) fn turned(
         chain: false,
         observations: encoder.observations.clone(),
     };
-    let mut turned = vec![false; encoder.observations.len()];
+    let mut reversed = vec![false; encoder.observations.len()];
     if few.table().is_none() {
-        return Ok(turned);
+        return Ok(reversed);
     }
     let (data, _) = flat.encode(&few)?;
     let scores: Vec<Option<Vec<f64>>> = encoder
@@ -46,9 +46,9 @@ pub(super) fn turned(
         let known: Vec<usize> = (0..scores.len()).filter(|&i| scores[i].is_some()).collect();
         let parts: Vec<&[f64]> = known.iter().filter_map(|&i| scores[i].as_deref()).collect();
         for (&i, loading) in known.iter().zip(leading(&parts).0) {
-            turned[i] = loading < 0.0;
+            reversed[i] = loading < 0.0;
         }
-        return Ok(turned);
+        return Ok(reversed);
     }
     let place: std::collections::HashMap<&str, usize> = encoder
         .observations
@@ -56,8 +56,8 @@ pub(super) fn turned(
         .enumerate()
         .map(|(i, o)| (&o.name[..], i))
         .collect();
-    upwards(tree, &place, scores, &mut turned);
-    Ok(turned)
+    upwards(tree, &place, scores, &mut reversed);
+    Ok(reversed)
 }
 
 /// Standardised numbers, zero where one is missing.
@@ -131,11 +131,11 @@ fn upwards(
     tree: &FactorTree,
     place: &std::collections::HashMap<&str, usize>,
     mut scores: Vec<Option<Vec<f64>>>,
-    turned: &mut [bool],
+    reversed: &mut [bool],
 ) {
     let rooted = Rooted::new(tree);
     let mut latent_scores: Vec<Option<Vec<f64>>> = vec![None; tree.variable_count()];
-    // Observations below each latent, to be turned together.
+    // Observations below each latent, to be reversed together.
     let mut below: Vec<Vec<usize>> = vec![vec![]; tree.variable_count()];
     // Against the order from the root, children come before their parents.
     let latents = rooted.order.iter().rev().filter(|&&v| tree.is_latent(v));
@@ -167,7 +167,7 @@ fn upwards(
         let (loadings, mut score) = leading(&parts.iter().map(|p| &p[..]).collect::<Vec<_>>());
         for (leaves, loading) in who.iter().zip(&loadings) {
             if *loading < 0.0 {
-                leaves.iter().for_each(|&i| turned[i] = !turned[i]);
+                leaves.iter().for_each(|&i| reversed[i] = !reversed[i]);
             }
         }
         standardise(&mut score, |_| true);

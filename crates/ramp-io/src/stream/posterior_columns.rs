@@ -22,7 +22,7 @@ pub struct PosteriorColumn {
 /// every level.
 ///
 /// ```
-/// use ramp_io::project::posterior_columns;
+/// use ramp_io::stream::posterior_columns;
 /// let names = |family: &str| -> Vec<String> {
 ///     posterior_columns(&family.parse().unwrap()).into_iter().map(|c| c.suffix).collect()
 /// };
@@ -84,9 +84,13 @@ pub fn posterior_values(
 ) -> Vec<Vec<f64>> {
     let mut values = vec![Vec::with_capacity(rows); columns.len()];
     for row in 0..rows {
-        let said = posterior.describe(row);
+        let description = posterior.describe(row);
         for (to, column) in values.iter_mut().zip(columns) {
-            let from = if column.sd { &said.sd } else { &said.mean };
+            let from = if column.sd {
+                &description.sd
+            } else {
+                &description.mean
+            };
             to.push(from[column.coordinate]);
         }
     }

@@ -1,6 +1,7 @@
 //! Settings in a table: every key must be known, every value of its type, and the sentence names both.
 
-use crate::{Error, Result};
+use super::ModelFileError;
+use crate::Result;
 use ramp::names::hint;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
@@ -16,11 +17,12 @@ impl<'a> Section<'a> {
     pub fn only(&self, keys: &[&str]) -> Result<()> {
         match self.table.keys().find(|key| !keys.contains(&&key[..])) {
             None => Ok(()),
-            Some(key) => Err(Error::Invalid(format!(
-                "{} has no setting `{key}`: {}",
-                self.title(),
-                hint(key, keys.iter().copied())
-            ))),
+            Some(key) => Err(ModelFileError::UnknownSetting {
+                section: self.name.into(),
+                key: key.clone(),
+                known: keys.iter().map(|k| k.to_string()).collect(),
+            }
+            .into()),
         }
     }
 
@@ -30,12 +32,13 @@ impl<'a> Section<'a> {
             .get(key)
             .map(|value| {
                 value.clone().try_into().map_err(|e: toml::de::Error| {
-                    Error::Invalid(format!(
-                        "`{key}` in {} cannot be {}: {}",
-                        self.title(),
-                        shown(value),
-                        plain(e.message())
-                    ))
+                    ModelFileError::WrongValue {
+                        section: self.name.into(),
+                        key: key.into(),
+                        value: shown(value),
+                        why: plain(e.message()),
+                    }
+                    .into()
                 })
             })
             .transpose()
@@ -46,18 +49,12 @@ impl<'a> Section<'a> {
         match self.table.get(key) {
             None => Ok(None),
             Some(Value::Table(table)) => Ok(Some(table)),
-            Some(other) => Err(Error::Invalid(format!(
-                "`{key}` in {} must be a table of settings, not {}",
-                self.title(),
-                shown(other)
-            ))),
-        }
-    }
-
-    fn title(&self) -> String {
-        match self.name {
-            "" => "the model file".into(),
-            name => format!("[{name}]"),
+            Some(other) => Err(ModelFileError::NotATable {
+                section: self.name.into(),
+                key: key.into(),
+                value: shown(other),
+            }
+            .into()),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What was learned about each latent: how much it explains, what each neighbouring subtree brings, how sure it is.
+//! What was learned about each latent: how much it explains, the contribution of each neighbouring subtree, how sure it is.
 
-use super::prepare::Project;
-use super::run::reference_samples;
 use crate::Result;
+use crate::run::Project;
+use crate::run::support_samples;
 use ramp::data::Dataset;
 use ramp::graph::FactorTree;
 use ramp::infer::{Scores, SupportSet};
@@ -35,7 +35,7 @@ pub struct LatentFindings {
     pub held_out: Option<f64>,
     /// By how much the free energy falls without the messages of each neighbouring subtree, in nats: on held-out samples
     /// if there are any. Of very many neighbours only some are measured.
-    pub brings: Vec<(String, f64)>,
+    pub contributions: Vec<(String, f64)>,
     /// The posterior's width relative to the prior's, from 0 (certain) to 1 (nothing learned): a ratio of standard
     /// deviations for Gaussians, of effective volumes for others.
     pub spread: f64,
@@ -54,7 +54,7 @@ impl Findings {
     /// Looks at a trained project.
     pub fn of(project: &Project) -> Result<Self> {
         let Project { model, data, .. } = project;
-        let kept = reference_samples(project);
+        let kept = support_samples(project);
         let chain = project.encoder.chain;
         let steps = if chain {
             model.tree().latents().len()
@@ -69,14 +69,14 @@ impl Findings {
             1
         };
         let kept: Vec<u32> = kept.into_iter().step_by(stride.max(1)).collect();
-        let reference = SupportSet::new(model, &data.select(&kept), project.training.len())?;
+        let support = SupportSet::new(model, &data.select(&kept), project.training.len())?;
         let fresh: Vec<u32> = project
             .training
             .iter()
             .copied()
             .filter(|n| kept.binary_search(n).is_err())
             .collect();
-        // Those in the reference would meet themselves in it: others judge where there are enough, else each is left out in turn.
+        // Those in the support set would be compared with themselves: others judge where there are enough, else each is left out in turn.
         let apart = fresh.len() >= 200;
         let training = data.select(&if apart { some(&fresh, most) } else { kept });
         let held_out =
@@ -84,16 +84,16 @@ impl Findings {
         let looked_at = held_out.as_ref().unwrap_or(&training);
 
         let scores = match apart {
-            true => reference.scores(model, &training)?,
-            false => reference.own_scores(model)?,
+            true => support.scores(model, &training)?,
+            false => support.own_scores(model)?,
         };
         let count = model.tree().latents().len();
         let train_means = means(&scores, &training, count);
         let held_means = held_out
             .as_ref()
-            .map(|h| Ok::<_, crate::Error>(means(&reference.scores(model, h)?, h, count)))
+            .map(|h| Ok::<_, crate::Error>(means(&support.scores(model, h)?, h, count)))
             .transpose()?;
-        let brings = reference.contributions(model, looked_at)?;
+        let contributions = support.contributions(model, looked_at)?;
         let (spread, divergence) = sureness(model, looked_at)?;
         let tree = model.tree();
 
@@ -106,9 +106,9 @@ impl Findings {
                 family: model.spec().families[k].to_string(),
                 train: train_means[k],
                 held_out: held_means.as_ref().map(|m| m[k]),
-                brings: tree
+                contributions: tree
                     .messages_into(v)
-                    .zip(&brings[k])
+                    .zip(&contributions[k])
                     .filter(|(_, nats)| nats.is_finite())
                     .map(|(m, &nats)| (subtree(tree, m), nats))
                     .collect(),
@@ -195,7 +195,7 @@ fn sureness(model: &Model, data: &Dataset) -> Result<(Vec<f64>, Vec<f64>)> {
         .unzip())
 }
 
-/// What a message speaks for, in words: the neighbour it starts with.
+/// The subtree that a message summarises, by the neighbour it starts with.
 fn subtree(tree: &FactorTree, message: ramp::graph::MessageId) -> String {
     tree.sources(message)
         .map(|v| tree.name(v))
@@ -225,7 +225,7 @@ fn over_time(steps: &[LatentFindings], live: &[f64]) -> LatentFindings {
         None => "future".into(),
     };
     for (t, step) in steps.iter().enumerate() {
-        for (name, _) in &step.brings {
+        for (name, _) in &step.contributions {
             let name = word(name, t);
             if !names.contains(&name) {
                 names.push(name);
@@ -233,13 +233,17 @@ fn over_time(steps: &[LatentFindings], live: &[f64]) -> LatentFindings {
         }
     }
     let all: f64 = live.iter().sum();
-    let brings = names
+    let contributions = names
         .into_iter()
         .map(|name| {
             let total: f64 = steps
                 .iter()
                 .enumerate()
-                .flat_map(|(t, step)| step.brings.iter().map(move |(n, nats)| (word(n, t), *nats)))
+                .flat_map(|(t, step)| {
+                    step.contributions
+                        .iter()
+                        .map(move |(n, nats)| (word(n, t), *nats))
+                })
                 .filter(|(n, nats)| *n == name && nats.is_finite())
                 .map(|(_, nats)| nats)
                 .sum();
@@ -254,7 +258,7 @@ fn over_time(steps: &[LatentFindings], live: &[f64]) -> LatentFindings {
         held_out: steps[0]
             .held_out
             .map(|_| over(&|s| s.held_out.unwrap_or(f64::NAN))),
-        brings,
+        contributions,
         spread: over(&|s| s.spread),
         warnings: vec![],
     }
@@ -262,27 +266,27 @@ fn over_time(steps: &[LatentFindings], live: &[f64]) -> LatentFindings {
 
 fn warnings(latent: &LatentFindings, divergence: f64) -> Vec<String> {
     let name = &latent.name;
-    let mut said = vec![];
+    let mut warnings = vec![];
     if divergence < COLLAPSED {
-        said.push(format!(
+        warnings.push(format!(
             "`{name}` collapsed to its prior: the data says next to nothing about it ({divergence:.3} nats a sample); train \
              longer or with another seed, or leave it out of the tree"
         ));
-        return said;
+        return warnings;
     }
     if let Some(held_out) = latent.held_out {
         if held_out <= 0.0 {
-            said.push(format!(
+            warnings.push(format!(
                 "`{name}` explains nothing of held-out samples ({held_out:.2} nats): what hangs on it may not belong together"
             ));
         }
         if latent.train - held_out > 0.05 + 0.15 * latent.train.abs() {
-            said.push(format!(
+            warnings.push(format!(
                 "`{name}` overfits: {:.2} nats on training samples but {held_out:.2} on held-out ones; more data, smaller \
                  networks, fewer iterations or `mask` in [train] help",
                 latent.train
             ));
         }
     }
-    said
+    warnings
 }

@@ -1,8 +1,9 @@
 //! A model file meets its data: everything is read and checked, and a model stands ready to be trained.
 
-use super::encoder::{Encoder, Encoding};
-use super::file::ModelFile;
-use super::source::{SampleReader, Samples};
+use super::RunError;
+use crate::encode::{Encoder, Encoding};
+use crate::model_file::ModelFile;
+use crate::source::{SampleReader, Samples};
 use crate::{Error, Result};
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, Tying};
@@ -35,9 +36,7 @@ impl Project {
     /// Reads the data, learns its scales and levels, and builds the model.
     pub fn prepare(file: ModelFile) -> Result<Self> {
         let Some(path) = &file.data.file else {
-            return Err(Error::Invalid(
-                "no data is given: name a `file` in [data] or with --data".into(),
-            ));
+            return Err(RunError::NoData.into());
         };
         // The tree is small; what is wrong with it comes before what is wrong with the data.
         let names = observed(&file)?;
@@ -53,21 +52,13 @@ impl Project {
         wanted.retain(|w| seen.insert(w.clone()));
         let samples = SampleReader::open(path, file.chain(), Some(&wanted))?.rest()?;
         let count = samples.len();
-        let in_file = |e: Error| match e {
-            Error::Invalid(_) | Error::Engine(ramp::Error::Invalid(_)) => {
-                Error::Invalid(format!("`{}`: {e}", path.display()))
-            }
-            other => other,
-        };
+        let in_file = |e: Error| e.in_file(path);
         if count < 2 {
-            return Err(in_file(Error::Invalid(format!(
-                "{} cannot be learned from; at least two are needed, and a few hundred are a start",
-                match (count, file.chain().is_some()) {
-                    (0, _) => "no samples",
-                    (_, true) => "a single sequence",
-                    (_, false) => "a single row",
-                }
-            ))));
+            let too_few = RunError::TooFewSamples {
+                samples: count,
+                chain: file.chain().is_some(),
+            };
+            return Err(in_file(too_few.into()));
         }
         let held_out = (count as f64 * file.data.holdout).round() as usize;
         let train = file.train_spec(count - held_out.min(count))?;
@@ -75,8 +66,9 @@ impl Project {
         let encoder = Encoder::learn(&file, &names, &samples, &training).map_err(in_file)?;
         let (data, _) = encoder.encode(&samples).map_err(in_file)?;
         let tree = file.build_tree(samples.steps().max(2))?;
-        let turned = super::start::turned(&tree, &encoder, &samples, &training)?;
-        let model = build(&file, tree, &encoder, &turned, &data, train.seed)?;
+        let reversed =
+            crate::sign_alignment::reversed_observations(&tree, &encoder, &samples, &training)?;
+        let model = build(&file, tree, &encoder, &reversed, &data, train.seed)?;
         Ok(Project {
             file,
             train,
@@ -107,7 +99,7 @@ fn build(
     file: &ModelFile,
     tree: FactorTree,
     encoder: &Encoder,
-    turned: &[bool],
+    reversed: &[bool],
     data: &Dataset,
     seed: u64,
 ) -> Result<Model> {
@@ -127,16 +119,16 @@ fn build(
         .keys()
         .find(|n| chain || !latents.contains(n))
     {
-        return Err(Error::Invalid(if chain {
-            format!(
-                "[latents.{name}]: all steps of a chain have the same family, which [latents] gives"
-            )
+        let name = name.clone();
+        return Err(if chain {
+            RunError::LatentOfChain { name }
         } else {
-            format!(
-                "[latents.{name}] is about a latent that the tree does not have: {}",
-                ramp::names::hint(name, latents.iter().map(|l| &l[..]))
-            )
-        }));
+            RunError::NotInTree {
+                name,
+                known: latents,
+            }
+        }
+        .into());
     }
     let keys: Vec<Option<String>> = encoder
         .observations
@@ -177,15 +169,15 @@ fn build(
         };
         let Some(network) = network else { continue };
         let Some(key) = key else {
-            return Err(Error::Invalid(format!(
-                "observation `{}` cannot have a network of its own: it shares one with others",
-                observation.name
-            )));
+            return Err(RunError::SharedNetwork {
+                name: observation.name.clone(),
+            }
+            .into());
         };
         builder = builder.network(key, network);
     }
     let mut model = builder.build(data)?;
-    for (key, _) in keys.iter().zip(turned).filter(|(_, turned)| **turned) {
+    for (key, _) in keys.iter().zip(reversed).filter(|(_, reversed)| **reversed) {
         if let Some(key) = key {
             model.flip_input_sign(key)?;
         }

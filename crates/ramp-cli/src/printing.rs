@@ -1,7 +1,7 @@
 //! What commands print: tables in plain text, and a project in words.
 
 use crate::Failure;
-use ramp_io::project::Project;
+use ramp_io::Project;
 use std::path::Path;
 
 /// A table in plain text whose columns line up.
@@ -153,12 +153,11 @@ fn missing(project: &Project, name: &str) -> f64 {
 
 /// Whether files can be written into a folder, which is made if it is not there.
 pub fn check_writable(folder: &Path) -> Result<(), Failure> {
-    let failed = |source: std::io::Error| Failure {
-        sentence: format!(
+    let failed = |source: std::io::Error| {
+        Failure::user(format!(
             "cannot write into `{}`: {source}; choose another folder with --out",
             folder.display()
-        ),
-        user: true,
+        ))
     };
     std::fs::create_dir_all(folder).map_err(failed)?;
     let trial = folder.join(format!(".ramp.{}.tmp", std::process::id()));

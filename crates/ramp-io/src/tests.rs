@@ -1,8 +1,9 @@
 //! Promises of the ways from files to samples, for any input: model files, scales, sequences.
 
-use super::source::{SampleReader, Samples};
-use super::{Chain, ModelFile, Scale, ScaleKind};
 use crate::Error;
+use crate::encode::{Scale, ScaleKind};
+use crate::model_file::{Chain, ModelFile};
+use crate::source::{SampleReader, Samples};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::path::PathBuf;
@@ -171,9 +172,9 @@ proptest! {
 }
 
 /// What a long table says of each sequence: its name, and times with values in order.
-type Told = Vec<(String, Vec<(f64, f64)>)>;
+type Sequences = Vec<(String, Vec<(f64, f64)>)>;
 
-fn told(samples: &Samples) -> Told {
+fn sequences_of(samples: &Samples) -> Sequences {
     let table = samples.table().unwrap();
     let names = table.column("who").unwrap().texts();
     let times = table.column("day").unwrap().numbers().unwrap();
@@ -219,7 +220,7 @@ proptest! {
             let text: String = rows.iter().map(cell).collect();
             std::fs::write(&path, format!("day,x,who\n{text}")).unwrap();
             let samples = SampleReader::open(&path, Some(&chain(None)), None).unwrap().rest().unwrap();
-            let mut all = told(&samples);
+            let mut all = sequences_of(&samples);
             // Sequences come in the order in which they are first met.
             let mut met: Vec<String> = rows.iter().map(|(n, _)| format!("s{n}")).collect();
             let mut seen = std::collections::HashSet::new();
@@ -229,7 +230,7 @@ proptest! {
 
             // With a step, days that nobody wrote down are gaps.
             let gaps = SampleReader::open(&path, Some(&chain(Some(1.0))), None).unwrap().rest().unwrap();
-            for (s, (_, rows)) in gaps.sequences.as_ref().unwrap().iter().zip(told(&gaps)) {
+            for (s, (_, rows)) in gaps.sequences.as_ref().unwrap().iter().zip(sequences_of(&gaps)) {
                 let first = rows[0].0;
                 let expected: Vec<u32> = rows.iter().map(|(day, _)| (day - first) as u32).collect();
                 prop_assert_eq!(&s.steps, &expected);
@@ -237,7 +238,7 @@ proptest! {
             }
             results.push(all);
         }
-        let expected: Told = {
+        let expected: Sequences = {
             let of = |(n, days): (usize, &std::collections::BTreeSet<u32>)| {
                 let rows = days.iter().map(|&d| (f64::from(d), f64::from(n as u32 * 100 + d)));
                 (format!("s{n}"), rows.collect())
@@ -261,7 +262,7 @@ fn a_long_table_in_pieces_says_the_same_as_in_one() {
     }
     std::fs::write(&path, &text).unwrap();
     let open = || SampleReader::open(&path, Some(&chain(None)), None).unwrap();
-    let whole = told(&open().rest().unwrap());
+    let whole = sequences_of(&open().rest().unwrap());
     let mut reader = open();
     reader.read_in_pieces();
     let (mut pieces, mut rows, mut parts) = (vec![], 0, 0);
@@ -274,7 +275,7 @@ fn a_long_table_in_pieces_says_the_same_as_in_one() {
         );
         rows += table.rows();
         parts += 1;
-        pieces.extend(told(&samples));
+        pieces.extend(sequences_of(&samples));
     }
     assert!(parts > 1 && pieces == whole, "{parts} parts");
 

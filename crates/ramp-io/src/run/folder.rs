@@ -1,12 +1,12 @@
 //! A run folder: the trained model, how its data was encoded, and the samples that new ones are compared with.
 
-use super::encoder::Encoder;
-use super::file::Chain;
-use super::prepare::Project;
-use super::source::{Content, SampleReader, Samples};
+use super::{Project, RunError};
+use crate::Result;
 use crate::array::write_arrays;
+use crate::encode::Encoder;
+use crate::model_file::Chain;
+use crate::source::{Content, SampleReader, Samples};
 use crate::table::create_table;
-use crate::{Error, Result};
 use ramp::data::Dataset;
 use ramp::infer::SupportSet;
 use ramp::model::{Model, ModelBuilder, ModelSpec};
@@ -18,15 +18,15 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// The newest form of run folders.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The most samples that a run keeps to compare others with.
-const REFERENCE: usize = 2000;
+const SUPPORT: usize = 2000;
 /// The most numbers that they may have together.
-const REFERENCE_NUMBERS: usize = 1 << 25;
+const SUPPORT_NUMBERS: usize = 1 << 25;
 
 /// A trained model in its folder.
 ///
-/// `model.toml` says everything about how it was made, `weights.safetensors` holds the networks, and `reference.csv` (or
+/// `model.toml` says everything about how it was made, `weights.safetensors` holds the networks, and `support.csv` (or
 /// `.npz`) some of the training samples as they stood in their file.
 #[derive(Debug)]
 pub struct Run {
@@ -55,10 +55,10 @@ fn weights_file(folder: &Path) -> PathBuf {
     folder.join("weights.safetensors")
 }
 
-fn reference_file(folder: &Path, content: &Content) -> PathBuf {
+fn support_file(folder: &Path, content: &Content) -> PathBuf {
     folder.join(match content {
-        Content::Table(_) => "reference.csv",
-        Content::Arrays(_) => "reference.npz",
+        Content::Table(_) => "support.csv",
+        Content::Arrays(_) => "support.npz",
     })
 }
 
@@ -69,9 +69,9 @@ impl Run {
             &folder.join("model.toml"),
             project.file.resolved(&project.train)?.as_bytes(),
         )?;
-        let reference = project.samples.select(&reference_samples(project))?;
-        let path = reference_file(folder, &reference.content);
-        match &reference.content {
+        let support = project.samples.select(&support_samples(project))?;
+        let path = support_file(folder, &support.content);
+        match &support.content {
             Content::Arrays(arrays) => write_arrays(&path, arrays, true)?,
             Content::Table(table) => {
                 let columns: Vec<_> = table
@@ -93,8 +93,7 @@ impl Run {
             chain: project.file.chain().cloned(),
             population: project.training.len(),
         };
-        let text = serde_json::to_string(&header)
-            .map_err(|e| Error::Invalid(format!("the run cannot be written: {e}")))?;
+        let text = serde_json::to_string(&header).map_err(RunError::Write)?;
         let arrays = model
             .named_parameters()
             .into_iter()
@@ -107,38 +106,47 @@ impl Run {
     pub fn open(folder: &Path) -> Result<Self> {
         let path = weights_file(folder);
         let Some((text, mut arrays)) = read_tensors(&path)? else {
-            return Err(Error::Invalid(format!(
-                "`{}` is no finished run: it has no weights.safetensors; `ramp fit` makes one{}",
-                folder.display(),
-                if folder.join("checkpoint").is_dir() {
-                    ", and `ramp fit --resume` finishes one that was stopped"
-                } else {
-                    ""
-                }
-            )));
+            return Err(RunError::NotFinished {
+                folder: folder.into(),
+                begun: folder.join("checkpoint").is_dir(),
+            }
+            .into());
         };
-        let wrong = |what: String| Error::Invalid(format!("`{}` {what}", path.display()));
+        let header_error = |what: &'static str, why: String| RunError::Header {
+            path: path.clone(),
+            what,
+            why,
+        };
         #[derive(Deserialize)]
         struct Version {
             version: u32,
             software: String,
         }
-        let newer: Version = serde_json::from_str(&text)
-            .map_err(|e| wrong(format!("has no header of a run: {e}")))?;
-        if newer.version > VERSION {
-            return Err(wrong(format!(
-                "was written by a newer version of this software ({}); this is {}",
-                newer.software,
-                env!("CARGO_PKG_VERSION")
-            )));
+        let writer: Version = serde_json::from_str(&text)
+            .map_err(|e| header_error("no header of a run", e.to_string()))?;
+        if writer.version > VERSION {
+            return Err(RunError::Newer {
+                path,
+                software: writer.software,
+                this: env!("CARGO_PKG_VERSION"),
+            }
+            .into());
         }
-        let header: Header =
-            serde_json::from_str(&text).map_err(|e| wrong(format!("has a damaged header: {e}")))?;
+        if writer.version < VERSION {
+            return Err(RunError::Older {
+                path,
+                software: writer.software,
+                this: env!("CARGO_PKG_VERSION"),
+            }
+            .into());
+        }
+        let header: Header = serde_json::from_str(&text)
+            .map_err(|e| header_error("a damaged header", e.to_string()))?;
         let chains = header.chain.is_some() == header.encoder.chain;
         if !header.encoder.is_sound() || header.population == 0 || !chains {
-            return Err(wrong(
-                "has a damaged header: scales or levels that cannot be".into(),
-            ));
+            return Err(
+                header_error("a damaged header", "scales or levels that cannot be".into()).into(),
+            );
         }
         let mut model = ModelBuilder::from_spec(header.model)?.build_as_stored()?;
         for (name, _, span) in model.named_parameters() {
@@ -148,8 +156,8 @@ impl Run {
                 {
                     model.parameters_mut()[span].copy_from_slice(&values);
                 }
-                Some(_) => return Err(wrong(format!("has a damaged array `{name}`"))),
-                None => return Err(wrong(format!("lacks the array `{name}`"))),
+                Some(_) => return Err(RunError::DamagedArray { path, array: name }.into()),
+                None => return Err(RunError::MissingArray { path, array: name }.into()),
             }
         }
         Ok(Run {
@@ -163,7 +171,7 @@ impl Run {
 
     /// The files that make up a run and must not be written over.
     pub fn files(&self) -> Vec<PathBuf> {
-        ["model.toml", "reference.csv", "reference.npz"]
+        ["model.toml", "support.csv", "support.npz"]
             .map(|name| self.folder.join(name))
             .into_iter()
             .chain([weights_file(&self.folder)])
@@ -183,11 +191,12 @@ impl Run {
         let names = || columns.iter().map(|(name, _)| &name[..]);
         let there: HashSet<&str> = names().collect();
         if let Some(missing) = wanted.iter().find(|w| !there.contains(&w[..])) {
-            return Err(Error::Invalid(format!(
-                "column `{missing}`, which the model needs, is not in `{}`: {}",
-                path.display(),
-                ramp::names::hint(missing, names())
-            )));
+            return Err(RunError::MissingColumn {
+                column: missing.clone(),
+                path: path.into(),
+                known: names().map(str::to_string).collect(),
+            }
+            .into());
         }
         if all_columns {
             return Ok(reader);
@@ -212,22 +221,22 @@ impl Run {
     }
 
     /// The training samples that were kept.
-    pub fn reference_samples(&self) -> Result<Samples> {
-        let csv = self.folder.join("reference.csv");
+    pub fn support_samples(&self) -> Result<Samples> {
+        let csv = self.folder.join("support.csv");
         let path = if csv.exists() {
             csv
         } else {
-            self.folder.join("reference.npz")
+            self.folder.join("support.npz")
         };
         let mut reader = SampleReader::open(&path, self.chain.as_ref(), None)?;
         reader.rest()
     }
 
     /// What new samples are compared with: the kept samples, encoded, and their messages under a model of this run.
-    pub fn reference(&self, model: &Model, samples: &Samples) -> Result<(Dataset, SupportSet)> {
+    pub fn support_set(&self, model: &Model, samples: &Samples) -> Result<(Dataset, SupportSet)> {
         let (data, _) = self.encode(samples, model)?;
-        let reference = SupportSet::new(model, &data, self.population)?;
-        Ok((data, reference))
+        let support = SupportSet::new(model, &data, self.population)?;
+        Ok((data, support))
     }
 }
 
@@ -250,7 +259,7 @@ fn extend(mut data: Dataset, encoder: &Encoder, model: &Model) -> Result<Dataset
 }
 
 /// Which training samples are kept: a random few, the same for the same seed.
-pub(super) fn reference_samples(project: &Project) -> Vec<u32> {
+pub(crate) fn support_samples(project: &Project) -> Vec<u32> {
     let mut chosen = project.training.clone();
     let width: usize = project
         .encoder
@@ -259,7 +268,7 @@ pub(super) fn reference_samples(project: &Project) -> Vec<u32> {
         .map(|o| o.encoding.features())
         .sum();
     let per_sample = width * project.samples.steps().max(1);
-    let most = REFERENCE.min((REFERENCE_NUMBERS / per_sample.max(1)).max(50));
+    let most = SUPPORT.min((SUPPORT_NUMBERS / per_sample.max(1)).max(50));
     chosen.shuffle(&mut rand_chacha::ChaCha8Rng::seed_from_u64(
         project.train.seed,
     ));
