@@ -32,10 +32,13 @@ pub struct Impute {
     seed: u64,
 }
 
-/// A gap: which observation of which sample, and the row of the table.
+/// A gap: which observation of which sample at which step, and the row of the table.
 struct Gap {
+    /// Its place among the tree's observations.
     observation: usize,
     sample: usize,
+    /// The step of a sequence.
+    step: u32,
     row: usize,
 }
 
@@ -161,7 +164,7 @@ impl<'a> Filler<'a> {
                             draw(weights, &mut rng)
                         });
                         for (&at, values) in columns.iter().zip(&self.candidates[o]) {
-                            let item = |i: usize| self.item(chosen[i], gap, part);
+                            let item = |i: usize| self.item(chosen[i], gap);
                             if table.columns()[at].is_missing(gap.row) {
                                 put(&mut filled[at], gap.row, values, weights, drawn, &item);
                             }
@@ -179,17 +182,8 @@ impl<'a> Filler<'a> {
     /// Every gap of one observation in these samples.
     fn gaps(&self, part: &Part<'_>, table: &Table, o: usize, columns: &[usize]) -> Vec<Gap> {
         let lacks = |row: usize| columns.iter().any(|&c| table.columns()[c].is_missing(row));
-        let series = self.run.encoder.observations.len();
-        match &part.samples.sequences {
-            None => (0..table.rows())
-                .filter(|&row| lacks(row))
-                .map(|row| Gap {
-                    observation: o,
-                    sample: row,
-                    row,
-                })
-                .collect(),
-            Some(sequences) => sequences
+        match (&part.samples.sequences, part.model.tree().time_axis()) {
+            (Some(sequences), Some(time)) => sequences
                 .iter()
                 .enumerate()
                 .flat_map(|(n, s)| {
@@ -199,25 +193,34 @@ impl<'a> Filler<'a> {
                         .map(move |(&row, &t)| (n, row, t))
                 })
                 .filter(|&(_, row, _)| lacks(row as usize))
-                .map(|(sample, row, t)| Gap {
-                    observation: t as usize * series + o,
+                .map(|(sample, row, step)| Gap {
+                    observation: time.observation(o, step as usize),
                     sample,
+                    step,
                     row: row as usize,
+                })
+                .collect(),
+            _ => (0..table.rows())
+                .filter(|&row| lacks(row))
+                .map(|row| Gap {
+                    observation: o,
+                    sample: row,
+                    step: 0,
+                    row,
                 })
                 .collect(),
         }
     }
 
     /// The row of the support set's table that a candidate stands for.
-    fn item(&self, candidate: u32, gap: &Gap, part: &Part<'_>) -> usize {
-        match (&self.samples.sequences, &part.samples.sequences) {
-            (Some(sequences), Some(_)) => {
-                let step = (gap.observation / self.run.encoder.observations.len()) as u32;
+    fn item(&self, candidate: u32, gap: &Gap) -> usize {
+        match &self.samples.sequences {
+            Some(sequences) => {
                 let sequence = &sequences[candidate as usize];
-                let at = sequence.steps.binary_search(&step).unwrap_or(0);
+                let at = sequence.steps.binary_search(&gap.step).unwrap_or(0);
                 sequence.items[at] as usize
             }
-            _ => candidate as usize,
+            None => candidate as usize,
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::progress::Passing;
 use crate::{Failure, interrupt, printing};
 use ramp::data::Dataset;
+use ramp::graph::TimeAxis;
 use ramp::model::Model;
 use ramp_io::Run;
 use ramp_io::source::Samples;
@@ -82,7 +83,7 @@ pub fn pass(
             longer = run.longer_model(samples.steps())?;
         }
         let model = longer.as_ref().unwrap_or(&run.model);
-        let (data, strange) = run.encode(&samples, model)?;
+        let (data, strange) = run.encode(&samples)?;
         unseen += strange;
         let table = each(&Part {
             samples: &samples,
@@ -199,8 +200,8 @@ pub fn kept(
     })
 }
 
-/// Columns of numbers for every latent, set out as rows of the output. `of(latent)` gives the numbers of one latent for every
-/// sample; names end in `suffixes`.
+/// Columns of numbers for every latent, set out as rows of the output. `of(latent)` gives the numbers of one latent, column by
+/// column: for every sample, of a chain for every step of every sample. Names end in `suffixes`.
 pub fn numbers(
     part: &Part<'_>,
     long: bool,
@@ -212,7 +213,7 @@ pub fn numbers(
         "" => name.to_string(),
         suffix => format!("{name}.{suffix}"),
     };
-    let Some(sequences) = &part.samples.sequences else {
+    let (Some(sequences), Some(time)) = (&part.samples.sequences, tree.time_axis()) else {
         return tree
             .latents()
             .iter()
@@ -228,14 +229,12 @@ pub fn numbers(
             })
             .collect();
     };
-    let steps: Vec<Vec<Vec<f64>>> = (0..tree.latents().len()).map(&mut *of).collect();
-    let inside = |n: usize, t: usize| (t as u32) < sequences[n].length;
-    let value = |n: usize, t: usize, c: usize| {
-        if inside(n, t) {
-            steps[t][c][n]
-        } else {
-            f64::NAN
-        }
+    let columns = of(0);
+    let steps = time.steps();
+    // An array may have room for steps that no sequence reaches.
+    let value = |n: usize, t: usize, c: usize| match (t as u32) < sequences[n].length {
+        true => columns[c][n * steps + t],
+        false => f64::NAN,
     };
     if let Some(table) = part.samples.table() {
         // One row for every row that came in, in its place.
@@ -249,7 +248,7 @@ pub fn numbers(
                         values[item as usize] = value(n, t as usize, c);
                     }
                 }
-                Column::new(named("z", suffix), Cells::Numbers(values))
+                Column::new(named(TimeAxis::LATENT, suffix), Cells::Numbers(values))
             })
             .collect();
     }
@@ -264,7 +263,7 @@ pub fn numbers(
                     .flat_map(|n| (0..length).map(move |t| (n, t)))
                     .map(|(n, t)| value(n, t, c))
                     .collect();
-                Column::new(named("z", suffix), Cells::Numbers(values))
+                Column::new(named(TimeAxis::LATENT, suffix), Cells::Numbers(values))
             })
             .collect();
     }
@@ -278,7 +277,7 @@ pub fn numbers(
         .map(|(t, c, suffix)| {
             let values = (0..sequences.len()).map(|n| value(n, t, c)).collect();
             Column::new(
-                named(&format!("z{}", t + 1), &suffix),
+                named(&format!("{}{}", TimeAxis::LATENT, t + 1), &suffix),
                 Cells::Numbers(values),
             )
         })

@@ -17,6 +17,12 @@ pub enum Error {
         what: String,
     },
 
+    /// Observations that cannot be used as they are.
+    #[error(transparent)]
+    Data(#[from] crate::data::DataError),
+    /// Beliefs, scores or imputations that cannot be had.
+    #[error(transparent)]
+    Infer(#[from] crate::infer::InferError),
     /// Variables and factors that do not make a tree.
     #[error(transparent)]
     Graph(#[from] crate::graph::GraphError),

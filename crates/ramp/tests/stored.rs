@@ -184,7 +184,9 @@ fn networks_of_ones_own_are_asked_for_by_name() {
 
 #[test]
 fn a_chain_with_a_network_of_ones_own_is_unrolled_with_it() {
-    let data = data(&["x1", "x2", "x3"]);
+    let data = Dataset::new()
+        .observe_sequence("x", 3, 1, vec![0.5; 12])
+        .unwrap();
     let build = || Model::builder(FactorTree::chain(3).unwrap()).tying(Tying::Role);
     let names = build().build(&data).unwrap().named_parameters();
     let key = names
@@ -269,10 +271,21 @@ fn what_is_damaged_or_missing_is_named() {
         error_of(Model::load(newer)),
         ModelError::Newer { found: 99, .. }
     ));
+    for version in [1, 99] {
+        let other = changed(&path, |header, _| {
+            header["model"]["version"] = version.into();
+        });
+        let error = error_of(Model::load(other));
+        assert!(
+            matches!(error, ModelError::Older { .. } | ModelError::Newer { .. }),
+            "{error}"
+        );
+    }
     for spoil in [
         |header: &mut serde_json::Value| header["model"]["families"] = "gaussian".into(),
-        |header: &mut serde_json::Value| header["model"]["latents"] = 7.into(),
-        |header: &mut serde_json::Value| header["model"]["colour"] = "blue".into(),
+        |header: &mut serde_json::Value| header["model"]["features"] = "many".into(),
+        |header: &mut serde_json::Value| header["model"]["version"] = "two".into(),
+        |header: &mut serde_json::Value| header["model"]["tree"] = 7.into(),
         |header: &mut serde_json::Value| *header = serde_json::json!({}),
         |header: &mut serde_json::Value| header["model"] = serde_json::Value::Null,
     ] {

@@ -76,23 +76,12 @@ pub fn posterior_columns(belief: &Belief) -> Vec<PosteriorColumn> {
     columns
 }
 
-/// The values of these columns for every sample, column by column.
-pub fn posterior_values(
-    columns: &[PosteriorColumn],
-    posterior: &LatentPosterior,
-    rows: usize,
-) -> Vec<Vec<f64>> {
-    let mut values = vec![Vec::with_capacity(rows); columns.len()];
-    for row in 0..rows {
-        let description = posterior.describe(row);
-        for (to, column) in values.iter_mut().zip(columns) {
-            let from = if column.sd {
-                &description.sd
-            } else {
-                &description.mean
-            };
-            to.push(from[column.coordinate]);
-        }
-    }
-    values
+/// The values of these columns, column by column: for every sample, of a chain for every step of every sample.
+pub fn posterior_values(columns: &[PosteriorColumn], posterior: &LatentPosterior) -> Vec<Vec<f64>> {
+    let (means, sds) = posterior.moments();
+    let of = |column: &PosteriorColumn| {
+        let from = if column.sd { &sds } else { &means };
+        from.column(column.coordinate).collect()
+    };
+    columns.iter().map(of).collect()
 }

@@ -10,7 +10,7 @@ use crate::message::Node;
 use crate::network::{Network, NetworkSpec};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What a network's last weights, and so its outputs, are multiplied with to begin [`Initialisation::ScaledDown`].
@@ -39,24 +39,7 @@ pub struct ModelBuilder {
 
 impl ModelBuilder {
     pub(super) fn new(tree: FactorTree) -> Self {
-        let mut spec = ModelSpec {
-            version: 0,
-            latents: vec![],
-            families: vec![crate::family::Gaussian { dim: 1 }.into(); tree.latents().len()],
-            priors: BTreeMap::new(),
-            observations: vec![],
-            features: vec![],
-            factors: vec![],
-            tying: Tying::Separate,
-            inputs: Inputs::default(),
-            message: NetworkSpec::default(),
-            observation: NetworkSpec::default(),
-            networks: BTreeMap::new(),
-            own_networks: vec![],
-            init: Initialisation::default(),
-            seed: 0,
-        };
-        spec.describe_tree(&tree);
+        let spec = ModelSpec::new(&tree);
         ModelBuilder {
             tree,
             spec,
@@ -77,13 +60,14 @@ impl ModelBuilder {
     /// The family of every latent, such as `gaussian(2)`; one-dimensional Gaussians by default.
     pub fn families(mut self, family: &str) -> Result<Self> {
         let belief: Belief = family.parse()?;
-        self.spec.families.fill(belief);
+        self.spec.families = vec![belief];
         Ok(self)
     }
 
     /// The family of one latent.
     pub fn family(mut self, latent: &str, family: &str) -> Result<Self> {
         let k = self.latent(latent)?;
+        self.spec.families = self.spec.each_family(self.tree.latents().len());
         self.spec.families[k] = family.parse()?;
         Ok(self)
     }
@@ -180,12 +164,19 @@ impl ModelBuilder {
 
     /// Builds the model for observations like those of a data set.
     pub fn build(mut self, data: &Dataset) -> Result<Model> {
-        self.spec.features = self
-            .tree
-            .observations()
-            .iter()
-            .map(|&v| data.observation(self.tree.name(v)).map(|o| o.features()))
-            .collect::<Result<_>>()?;
+        self.spec.features = match self.tree.time_axis() {
+            Some(time) => time
+                .series()
+                .iter()
+                .map(|series| Ok(data.sequence(series)?.features()))
+                .collect::<Result<_>>()?,
+            None => self
+                .tree
+                .observations()
+                .iter()
+                .map(|&v| Ok(data.single(self.tree.name(v))?.features()))
+                .collect::<Result<_>>()?,
+        };
         self.build_as_stored()
     }
 
@@ -201,22 +192,29 @@ impl ModelBuilder {
         }
         spec.own_networks = own.keys().cloned().collect();
         spec.own_networks.sort();
-        let (tree, spec) = (&tree, &spec);
-        if spec.features.len() != tree.observations().len()
-            || spec.families.len() != tree.latents().len()
-        {
+        let families = spec.each_family(tree.latents().len());
+        let features = spec.each_features();
+        if features.len() != tree.observations().len() || families.len() != tree.latents().len() {
             return Err(ModelError::Sizes {
-                features: spec.features.len(),
-                families: spec.families.len(),
+                features: features.len(),
+                families: families.len(),
                 observations: tree.observations().len(),
                 latents: tree.latents().len(),
             }
             .into());
         }
+        let alike = families.windows(2).all(|w| w[0] == w[1]);
+        if tree.time_axis().is_some() && !alike {
+            return Err(ModelError::StepFamilies.into());
+        }
+        if alike {
+            spec.families.truncate(1);
+        }
+        let (tree, spec) = (&tree, &spec);
         let nodes: Vec<Node> = tree
             .latents()
             .iter()
-            .zip(&spec.families)
+            .zip(&families)
             .map(|(&v, belief)| {
                 let prior = spec
                     .priors
@@ -237,13 +235,7 @@ impl ModelBuilder {
             })
             .collect::<Result<_>>()?;
         let assignment = spec.tying.assign(tree);
-        let plan = Plan::new(
-            tree,
-            &spec.families,
-            &spec.features,
-            spec.inputs,
-            &assignment,
-        )?;
+        let plan = Plan::new(tree, &families, &features, spec.inputs, &assignment)?;
 
         for key in spec.networks.keys().chain(own.keys()) {
             if !assignment.keys.contains(key) {
@@ -311,6 +303,7 @@ impl ModelBuilder {
         }
         Ok(Model {
             inputs: spec.inputs,
+            features,
             tree: tree.clone(),
             spec: spec.clone(),
             nodes,

@@ -1,5 +1,6 @@
 //! A model in a file: its settings and its weights, nothing that can execute on load.
 
+use super::spec::check_version;
 use super::{ArrayProblem, Model, ModelBuilder, ModelError, ModelSpec};
 use crate::Result;
 use crate::family::{AnyFamily, Belief, FamilyError, OwnFamily};
@@ -152,6 +153,11 @@ impl Model {
                 known: VERSION,
             }
             .into());
+        }
+        let found = header.model.get("version").and_then(|v| v.as_u64());
+        match found.and_then(|v| u32::try_from(v).ok()) {
+            Some(found) => check_version(found)?,
+            None => return Err(no_model("it has no version".into()).into()),
         }
         // Families of one's own are no text that can be read without the registry: they come apart from the rest.
         let families = match header.model.get_mut("families") {
