@@ -13,6 +13,7 @@ mod resize_chain;
 mod sequence_tests;
 mod sign_alignment;
 mod spec;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ pub use builder::ModelBuilder;
 pub use dynamics::{DynamicsInit, Transition};
 pub use error::{ArrayProblem, ModelError};
 pub use spec::{Initialisation, ModelSpec, TreeSpec};
+pub use stored::Registry;
 
 use crate::data::{Dataset, Observation, Step};
 use crate::family::{Belief, Inputs};
