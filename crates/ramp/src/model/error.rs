@@ -8,15 +8,15 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// Something for chains on another tree.
-    #[error("the `dynamics` initialisation is for chains in time; this tree is none")]
-    NotAChain,
     /// A family or a prior for something observed.
     #[error("`{name}` is an observation, not a latent")]
     NotALatent {
         /// What was named.
         name: String,
     },
+    /// A start for chains on another tree.
+    #[error("the `dynamics` initialisation is for chains in time; this tree is none")]
+    NoDynamics,
     /// Natural parameters that make no belief.
     #[error("the prior of `{latent}`: {source}")]
     Prior {

@@ -19,6 +19,7 @@ mod tests;
 
 pub use builder::ModelBuilder;
 pub use dynamics::{DynamicsInit, Transition};
+pub(crate) use dynamics::{Observed, linalg};
 pub use error::{ArrayProblem, ModelError};
 pub use spec::{Initialisation, ModelSpec, TreeSpec};
 pub use stored::Registry;

@@ -4,6 +4,7 @@ mod checkpoint;
 mod observer;
 mod optimizer;
 mod spec;
+mod start;
 #[cfg(test)]
 mod tests;
 mod trainer;
@@ -12,4 +13,5 @@ pub use checkpoint::checkpoint_file;
 pub use observer::{Control, Event, Observer};
 pub use optimizer::Optimizer;
 pub use spec::{Decay, TrainSpec};
+pub use start::{TriedStart, start_chain};
 pub use trainer::{Fit, Record, Stop, Trainer};

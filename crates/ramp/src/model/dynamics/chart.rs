@@ -67,7 +67,8 @@ impl<'a> Chart<'a> {
                     place.extend(own.chunks_exact(2).map(chart));
                 }
                 AnyFamily::VonMises(f) => circles += f.dim,
-                AnyFamily::Categorical(_) | AnyFamily::Dirichlet(_) => {}
+                // A family of one's own has no chart: its first messages say nothing.
+                AnyFamily::Categorical(_) | AnyFamily::Dirichlet(_) | AnyFamily::Own(_) => {}
             }
         }
         Chart {
@@ -231,6 +232,10 @@ impl<'a> Chart<'a> {
                     raw.extend(logits);
                     simplex += 1;
                 }
+                AnyFamily::Own(_) => {
+                    sum.extend(vec![0.0; prior.len()]);
+                    raw.extend(vec![0.0; prior.len()]);
+                }
                 AnyFamily::Dirichlet(_) => {
                     let (p, count) = &state.simplices[simplex];
                     for (p, _) in p.iter().zip(prior) {
@@ -306,6 +311,7 @@ impl<'a> Chart<'a> {
                     raw.extend((0..2 * n).map(|i| component(next + i)));
                     next += 2 * n;
                 }
+                AnyFamily::Own(_) => raw.extend(vec![0.0; with_family!(part, f => f.dim())]),
                 AnyFamily::Categorical(_) | AnyFamily::Dirichlet(_) => {
                     raw.extend((0..n).map(|i| component(next + i)));
                     next += n;

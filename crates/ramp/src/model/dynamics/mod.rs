@@ -59,7 +59,7 @@ impl Model {
         init: DynamicsInit,
     ) -> Result<()> {
         if !self.tree().is_chain() {
-            return Err(ModelError::NotAChain.into());
+            return Err(ModelError::NoDynamics.into());
         }
         let mut rng = ChaCha8Rng::seed_from_u64(self.spec.seed);
         rng.set_stream(STREAM);
