@@ -2,9 +2,9 @@
 //! objective with its gradient.
 
 mod builder;
+mod chain_step;
 mod elementwise;
 mod error;
-pub(crate) mod filter;
 mod pass;
 mod plan;
 mod resize_chain;
@@ -16,6 +16,7 @@ mod spec;
 mod tests;
 
 pub use builder::ModelBuilder;
+pub(crate) use chain_step::ChainStep;
 pub use error::{ArrayProblem, ModelError};
 pub use spec::{Initialisation, ModelSpec, TreeSpec};
 
