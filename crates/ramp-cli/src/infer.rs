@@ -4,7 +4,7 @@ use crate::rows::{self, ForModel};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp_io::project::{PosteriorColumn, Run, posterior_columns, posterior_values};
-use ramp_io::table::Table;
+use ramp_io::table::table_of;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -45,7 +45,8 @@ impl Passing {
                 &|k| of(k).iter().map(|c| c.suffix.clone()).collect(),
                 &mut |k| posterior_values(of(k), &posterior.latents()[k], posterior.rows()),
             ));
-            Ok(Table::new(all)?)
+            let (fields, cells): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+            Ok(table_of(fields, cells)?)
         })?;
         Ok(rows::say(passage, &self.out))
     }
@@ -65,7 +66,8 @@ impl Passing {
                 &|_| vec!["free_energy".into()],
                 &mut |k| vec![scores.latent(k).to_vec()],
             ));
-            Ok(Table::new(all)?)
+            let (fields, cells): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+            Ok(table_of(fields, cells)?)
         })?;
         Ok(rows::say(passage, &self.out))
     }

@@ -96,11 +96,17 @@ impl From<ramp::Error> for Failure {
 
 impl From<ramp_io::Error> for Failure {
     fn from(error: ramp_io::Error) -> Self {
-        let user = match &error {
-            ramp_io::Error::Engine(error) => error.is_user_mistake(),
-            ramp_io::Error::Invalid(_) => true,
-            _ => false,
-        };
+        fn is_user_mistake(error: &ramp_io::Error) -> bool {
+            match error {
+                ramp_io::Error::Engine(error) => error.is_user_mistake(),
+                ramp_io::Error::InFile { source, .. } => is_user_mistake(source),
+                ramp_io::Error::Invalid(_)
+                | ramp_io::Error::Table(_)
+                | ramp_io::Error::Array(_) => true,
+                _ => false,
+            }
+        }
+        let user = is_user_mistake(&error);
         Failure {
             user,
             sentence: error.to_string(),
@@ -147,15 +153,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Damaged Parquet files make their parser panic; the library catches that and returns a sentence, so the panic itself must
-/// not speak. Any other is a fault of ours and is told as always.
+/// Damaged files make a parser panic; the library catches that and returns a sentence, so the panic itself must not speak. Any
+/// other is a fault of ours and is told as always.
 fn hush_guarded_parsers() {
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if !panic
-            .location()
-            .is_some_and(|at| at.file().contains("parquet-"))
-        {
+        if !ramp_io::table::is_guarded() {
             tell(panic);
         }
     }));

@@ -17,9 +17,39 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// What is wrong with a table.
+    #[error(transparent)]
+    Table(#[from] crate::table::TableError),
+    /// What is wrong with arrays.
+    #[error(transparent)]
+    Array(#[from] crate::array::ArrayError),
+    /// Something wrong with the contents of a file.
+    #[error("`{}`: {source}", path.display())]
+    InFile {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What is wrong.
+        source: Box<Error>,
+    },
     /// The engine said no.
     #[error(transparent)]
     Engine(#[from] ramp::Error),
+}
+
+impl Error {
+    /// The same, with the name of the file that it is about where the sentence has none.
+    pub(crate) fn in_file(self, path: &std::path::Path) -> Self {
+        match self {
+            Error::Table(ref error) if error.names_file() => self,
+            Error::Invalid(_) | Error::Table(_) | Error::Engine(ramp::Error::Invalid(_)) => {
+                Error::InFile {
+                    path: path.to_path_buf(),
+                    source: Box::new(self),
+                }
+            }
+            other => other,
+        }
+    }
 }
 
 impl From<ramp::graph::GraphError> for Error {

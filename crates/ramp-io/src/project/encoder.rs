@@ -5,7 +5,8 @@ use super::levels::Levels;
 use super::scale::{Scale, ScaleKind};
 use super::source::{Content, Samples};
 use crate::array::{Array, ArrayValues};
-use crate::table::{Column, Table};
+use crate::arrow::RecordBatch;
+use crate::table::{Column, column, columns};
 use crate::{Error, Result};
 use ramp::data::Dataset;
 use serde::{Deserialize, Serialize};
@@ -203,7 +204,8 @@ impl Encoder {
                     Items::Numbers(encode_columns(
                         &observation.encoding,
                         &columns,
-                        table,
+                        table.num_rows(),
+                        samples.first_row,
                         &mut unseen,
                     )?)
                 }
@@ -271,16 +273,16 @@ impl Encoder {
 
 /// Columns and arrays by name, for tables with very many of them.
 struct Places<'a> {
-    columns: HashMap<&'a str, &'a Column>,
+    columns: HashMap<&'a str, Column<'a>>,
     arrays: &'a [Array],
-    table: Option<&'a Table>,
+    table: Option<&'a RecordBatch>,
 }
 
 impl<'a> Places<'a> {
     fn of(content: &'a Content) -> Self {
         match content {
             Content::Table(table) => Places {
-                columns: table.columns().iter().map(|c| (&c.name[..], c)).collect(),
+                columns: columns(table).map(|c| (c.name(), c)).collect(),
                 arrays: &[],
                 table: Some(table),
             },
@@ -292,10 +294,10 @@ impl<'a> Places<'a> {
         }
     }
 
-    fn column(&self, name: &str) -> Result<&'a Column> {
+    fn column(&self, name: &str) -> Result<Column<'a>> {
         match (self.columns.get(name), self.table) {
-            (Some(column), _) => Ok(column),
-            (None, Some(table)) => table.column(name),
+            (Some(column), _) => Ok(*column),
+            (None, Some(table)) => column(table, name),
             (None, None) => Err(Error::Invalid(format!("there is no column `{name}`"))),
         }
     }
@@ -311,25 +313,25 @@ impl<'a> Places<'a> {
 }
 
 /// The numbers of a column, none of them infinite.
-fn finite(column: &Column, first_row: usize) -> Result<Vec<f64>> {
-    let numbers = column.numbers()?;
+fn finite(column: Column<'_>, first_row: usize) -> Result<Vec<f64>> {
+    let numbers = column.numbers(first_row)?;
     match numbers.iter().position(|x| x.is_infinite()) {
         None => Ok(numbers),
         Some(row) => Err(Error::Invalid(format!(
             "column `{}` is infinite in data row {}; replace it or leave it empty",
-            column.name,
+            column.name(),
             first_row + row + 1
         ))),
     }
 }
 
 /// A column on its scale.
-fn scaled(column: &Column, scale: &Scale, first_row: usize) -> Result<Vec<f32>> {
+fn scaled(column: Column<'_>, scale: &Scale, first_row: usize) -> Result<Vec<f32>> {
     let numbers = finite(column, first_row)?;
     let apply = |(row, &x): (usize, &f64)| match scale.apply(x) as f32 {
         y if y.is_infinite() => Err(Error::Invalid(format!(
             "column `{}` is {x:e} in data row {}, too large for its scale; replace it, leave it empty, or let `scale` be \"rank\"",
-            column.name,
+            column.name(),
             first_row + row + 1
         ))),
         y => Ok(y),
@@ -339,25 +341,25 @@ fn scaled(column: &Column, scale: &Scale, first_row: usize) -> Result<Vec<f32>> 
 
 fn learn_columns(
     settings: &ObservationSettings,
-    columns: &[&Column],
+    columns: &[Column<'_>],
     items: &[u32],
 ) -> Result<Encoding> {
-    let scale = |column: &Column| -> Result<Scale> {
+    let scale = |column: Column<'_>| -> Result<Scale> {
         let all = finite(column, 0)?;
         let known: Vec<f64> = items.iter().map(|&i| all[i as usize]).collect();
         learn_scale(
             settings.scale.unwrap_or_default(),
             &known,
-            &format!("column `{}`", column.name),
+            &format!("column `{}`", column.name()),
         )
     };
-    let number = columns[0].numbers();
+    let number = columns[0].numbers(0);
     match settings.kind {
         Some(ObservationKind::Image) => Err(Error::Invalid(
             "images come from arrays (.npy, .npz), not from tables; for several columns write `kind = \"vector\"`".into(),
         )),
         Some(ObservationKind::Vector) => Ok(Encoding::Vector {
-            scales: columns.iter().map(|c| scale(c)).collect::<Result<_>>()?,
+            scales: columns.iter().map(|&c| scale(c)).collect::<Result<_>>()?,
         }),
         Some(ObservationKind::Number) => Ok(Encoding::Number {
             scale: scale(columns[0])?,
@@ -390,7 +392,7 @@ fn learn_columns(
                 {
                     return Err(Error::Invalid(format!(
                         "column `{}` holds none of its `levels`, but `{cell}` and the like; write them as they stand in the file",
-                        column.name
+                        column.name()
                     )));
                 }
             } else if let (None, Err(why)) = (kind, &number) {
@@ -405,16 +407,16 @@ fn learn_columns(
             match levels.len() {
                 0 => Err(Error::Invalid(format!(
                     "column `{}` has no value in any training row; take it out of the tree",
-                    column.name
+                    column.name()
                 ))),
                 1 => Err(Error::Invalid(format!(
                     "column `{}` is `{}` wherever it is known and can tell nothing; take it out of the tree",
-                    column.name, levels[0]
+                    column.name(), levels[0]
                 ))),
                 n if n > most => Err(Error::Invalid(format!(
                     "column `{}` holds text with {n} different values, too many for a category{}; group them or take it out of \
                      the tree",
-                    column.name,
+                    column.name(),
                     if most < MOST_LEVELS { " that nobody has asked for" } else { "" }
                 ))),
                 _ => Ok(Encoding::Categorical { levels }),
@@ -516,25 +518,26 @@ fn learn_array(
 
 fn encode_columns(
     encoding: &Encoding,
-    columns: &[&Column],
-    table: &Table,
+    columns: &[Column<'_>],
+    rows: usize,
+    first_row: usize,
     unseen: &mut u64,
 ) -> Result<Vec<f32>> {
     match encoding {
-        Encoding::Number { scale } => scaled(columns[0], scale, table.first_row()),
+        Encoding::Number { scale } => scaled(columns[0], scale, first_row),
         Encoding::Vector { scales } => {
             let parts = columns
                 .iter()
                 .zip(scales)
-                .map(|(column, scale)| scaled(column, scale, table.first_row()))
+                .map(|(&column, scale)| scaled(column, scale, first_row))
                 .collect::<Result<Vec<_>>>()?;
-            Ok((0..table.rows())
+            Ok((0..rows)
                 .flat_map(|row| parts.iter().map(move |p| p[row]))
                 .collect())
         }
         Encoding::Categorical { levels } => {
             let places = Levels::new(levels);
-            let mut values = vec![0.0; table.rows() * levels.len()];
+            let mut values = vec![0.0; rows * levels.len()];
             for (row, text) in columns[0].texts().iter().enumerate() {
                 let to = &mut values[row * levels.len()..][..levels.len()];
                 match text.as_deref().map(|text| places.find(text)) {

@@ -53,12 +53,7 @@ impl Project {
         wanted.retain(|w| seen.insert(w.clone()));
         let samples = SampleReader::open(path, file.chain(), Some(&wanted))?.rest()?;
         let count = samples.len();
-        let in_file = |e: Error| match e {
-            Error::Invalid(_) | Error::Engine(ramp::Error::Invalid(_)) => {
-                Error::Invalid(format!("`{}`: {e}", path.display()))
-            }
-            other => other,
-        };
+        let in_file = |e: Error| e.in_file(path);
         if count < 2 {
             return Err(in_file(Error::Invalid(format!(
                 "{} cannot be learned from; at least two are needed, and a few hundred are a start",

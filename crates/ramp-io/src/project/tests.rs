@@ -3,6 +3,7 @@
 use super::source::{SampleReader, Samples};
 use super::{Chain, ModelFile, Scale, ScaleKind};
 use crate::Error;
+use crate::table::column;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::path::PathBuf;
@@ -175,9 +176,9 @@ type Told = Vec<(String, Vec<(f64, f64)>)>;
 
 fn told(samples: &Samples) -> Told {
     let table = samples.table().unwrap();
-    let names = table.column("who").unwrap().texts();
-    let times = table.column("day").unwrap().numbers().unwrap();
-    let values = table.column("x").unwrap().numbers().unwrap();
+    let names = column(table, "who").unwrap().texts();
+    let times = column(table, "day").unwrap().numbers(0).unwrap();
+    let values = column(table, "x").unwrap().numbers(0).unwrap();
     let sequences = samples.sequences.as_ref().unwrap();
     sequences
         .iter()
@@ -268,11 +269,10 @@ fn a_long_table_in_pieces_says_the_same_as_in_one() {
     while let Some(samples) = reader.next(100).unwrap() {
         let table = samples.table().unwrap();
         assert_eq!(
-            table.first_row(),
-            rows,
+            samples.first_row, rows,
             "rows keep their places in the file"
         );
-        rows += table.rows();
+        rows += table.num_rows();
         parts += 1;
         pieces.extend(told(&samples));
     }

@@ -1,5 +1,6 @@
 //! What orders the rows of a sequence.
 
+use crate::arrow::{ArrayRef, AsArray, DataType, types::Int64Type};
 use crate::table::Column;
 use crate::{Error, Result};
 
@@ -12,15 +13,18 @@ pub(super) enum Times {
 }
 
 impl Times {
-    pub fn of(column: &Column, first_row: usize, must_be_numbers: bool) -> Result<Self> {
-        if let Some(row) = (0..column.cells.len()).find(|&r| column.is_missing(r)) {
+    pub fn of(column: Column<'_>, first_row: usize, must_be_numbers: bool) -> Result<Self> {
+        if let Some(row) = column.missing().iter().position(|&missing| missing) {
             return Err(Error::Invalid(format!(
                 "column `{}` does not say the time of data row {}; give it or take the row out",
-                column.name,
+                column.name(),
                 first_row + row + 1
             )));
         }
-        match column.numbers() {
+        if let (false, Some(moments)) = (must_be_numbers, counted(column.cells)) {
+            return Ok(Times::Numbers(moments));
+        }
+        match column.numbers(first_row) {
             Ok(numbers) => Ok(Times::Numbers(numbers)),
             Err(e) if must_be_numbers => Err(e),
             Err(_) => Ok(Times::Texts(column.texts().into_iter().flatten().collect())),
@@ -40,4 +44,14 @@ impl Times {
             Times::Texts(t) => t[a as usize] == t[b as usize],
         }
     }
+}
+
+/// Dates and moments as the numbers that they are counted by: their texts need not sort as they do.
+fn counted(cells: &ArrayRef) -> Option<Vec<f64>> {
+    if !cells.data_type().is_temporal() {
+        return None;
+    }
+    let counts = arrow_cast::cast(cells, &DataType::Int64).ok()?;
+    let counts = counts.as_primitive_opt::<Int64Type>()?;
+    Some(counts.values().iter().map(|&count| count as f64).collect())
 }
