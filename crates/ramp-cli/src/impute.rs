@@ -5,9 +5,10 @@ use crate::{Ending, Failure};
 use clap::Args;
 use ramp::infer::Imputer;
 use ramp::model::Model;
+use ramp_io::Run;
 use ramp_io::arrow::{Array, ArrayRef, Field, Int64Array, RecordBatch};
-use ramp_io::project::source::Samples;
-use ramp_io::project::{Encoding, Levels, Run};
+use ramp_io::encode::{Encoding, Levels};
+use ramp_io::source::Samples;
 use ramp_io::table::{Column, ColumnEditor, column, columns, concat_rows, select_rows, table_of};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -41,7 +42,7 @@ struct Gap {
     row: usize,
 }
 
-/// What training rows may fill a column with, row by row of the reference.
+/// What training rows may fill a column with, row by row of the support set.
 struct Candidates {
     texts: Vec<Option<String>>,
     values: Values,
@@ -68,12 +69,11 @@ struct Filler<'a> {
 impl Impute {
     pub fn run(self) -> Result<Ending, Failure> {
         let run = Run::open(&self.run)?;
-        let samples = run.reference_samples()?;
+        let samples = run.support_samples()?;
         let Some(table) = samples.table() else {
-            return Err(Failure {
-                sentence: "only tables can be imputed; this run was fitted to arrays".into(),
-                user: true,
-            });
+            return Err(Failure::user(
+                "only tables can be imputed; this run was fitted to arrays",
+            ));
         };
         let mut filler = ForModel::new();
         let passage = rows::pass(&run, &self.data, &self.out, true, |part| {
@@ -111,7 +111,7 @@ impl<'a> Filler<'a> {
         samples: &'a Samples,
         table: &RecordBatch,
     ) -> Result<Self, Failure> {
-        let (data, reference) = run.reference(model, samples)?;
+        let (data, support) = run.support_set(model, samples)?;
         let candidates = run.encoder.observations.iter().map(|observation| {
             let columns = observation.columns.iter();
             columns
@@ -120,7 +120,7 @@ impl<'a> Filler<'a> {
         });
         Ok(Filler {
             run,
-            imputer: Imputer::new(model, &reference, &data)?,
+            imputer: Imputer::new(model, &support, &data)?,
             samples,
             candidates: candidates.collect::<Result<_, Failure>>()?,
         })
@@ -128,10 +128,7 @@ impl<'a> Filler<'a> {
 
     fn fill(&self, part: &Part<'_>, draws: Option<u16>, seed: u64) -> Result<RecordBatch, Failure> {
         let Some(table) = part.samples.table() else {
-            return Err(Failure {
-                sentence: "only tables can be imputed, not arrays".into(),
-                user: true,
-            });
+            return Err(Failure::user("only tables can be imputed, not arrays"));
         };
         let first_row = part.samples.first_row;
         // The columns that change, for each copy.
@@ -233,7 +230,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// The row of the reference's table that a candidate stands for.
+    /// The row of the support set's table that a candidate stands for.
     fn item(&self, candidate: u32, gap: &Gap, part: &Part<'_>) -> usize {
         match (&self.samples.sequences, &part.samples.sequences) {
             (Some(sequences), Some(_)) => {

@@ -3,7 +3,8 @@
 use crate::rows::{self, ForModel};
 use crate::{Ending, Failure};
 use clap::Args;
-use ramp_io::project::{PosteriorColumn, Run, posterior_columns, posterior_values};
+use ramp_io::Run;
+use ramp_io::stream::{PosteriorColumn, posterior_columns, posterior_values};
 use ramp_io::table::table_of;
 use std::path::PathBuf;
 
@@ -53,12 +54,12 @@ impl Passing {
 
     pub fn score(self) -> Result<Ending, Failure> {
         let run = Run::open(&self.run)?;
-        let samples = run.reference_samples()?;
-        let mut reference = ForModel::new();
+        let samples = run.support_samples()?;
+        let mut support = ForModel::new();
         let passage = rows::pass(&run, &self.data, &self.out, !self.keep.is_empty(), |part| {
-            let reference =
-                reference.get(part.model, || Ok(run.reference(part.model, &samples)?.1))?;
-            let scores = reference.scores(part.model, part.data)?;
+            let support =
+                support.get(part.model, || Ok(run.support_set(part.model, &samples)?.1))?;
+            let scores = support.scores(part.model, part.data)?;
             let mut all = rows::kept(&run, part, &self.keep, self.long)?;
             all.extend(rows::numbers(
                 part,

@@ -1,12 +1,12 @@
 //! Data in, table out, some samples at a time: what `infer`, `score` and `impute` have in common.
 
 use crate::progress::Passing;
-use crate::{Failure, interrupt, words};
+use crate::{Failure, interrupt, printing};
 use ramp::data::Dataset;
 use ramp::model::Model;
+use ramp_io::Run;
 use ramp_io::arrow::{ArrayRef, Field, FieldRef, Float64Array, Int64Array, RecordBatch};
-use ramp_io::project::Run;
-use ramp_io::project::source::Samples;
+use ramp_io::source::Samples;
 use ramp_io::table::{TableWriter, check_format, column, create_table};
 use std::path::Path;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub fn pass(
         .parent()
         .filter(|p| !p.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    words::check_writable(folder)?;
+    printing::check_writable(folder)?;
     let at_once = reader.samples_at_once().min(AT_ONCE);
     let bar = Passing::new();
     let mut writer: Option<Box<dyn TableWriter>> = None;
@@ -102,10 +102,7 @@ pub fn pass(
         bar.at(rows, reader.progress());
     }
     let Some(writer) = writer else {
-        return Err(Failure {
-            sentence: format!("`{}` has no rows", from.display()),
-            user: true,
-        });
+        return Err(Failure::user(format!("`{}` has no rows", from.display())));
     };
     writer.finish()?;
     Ok(Passage::Done { rows, unseen })
@@ -125,13 +122,10 @@ fn check_output(run: &Run, from: &Path, to: &Path) -> Result<(), Failure> {
     } else {
         return Ok(());
     };
-    Err(Failure {
-        sentence: format!(
-            "`{}` {sentence}; give the output another name",
-            to.display()
-        ),
-        user: true,
-    })
+    Err(Failure::user(format!(
+        "`{}` {sentence}; give the output another name",
+        to.display()
+    )))
 }
 
 /// Says how a passage ended.
@@ -195,10 +189,9 @@ pub fn kept(
             .collect();
     }
     if let Some(name) = keep.first() {
-        return Err(Failure {
-            sentence: format!("arrays have no column `{name}` to keep"),
-            user: true,
-        });
+        return Err(Failure::user(format!(
+            "arrays have no column `{name}` to keep"
+        )));
     }
     let samples = part.first as i64..(part.first + part.samples.len()) as i64;
     let steps = part.samples.room() as i64;

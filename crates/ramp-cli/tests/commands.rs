@@ -57,7 +57,7 @@ fn a_fit_leaves_its_files_and_says_what_it_found() {
         "weights.safetensors",
         "checkpoint/checkpoint.safetensors",
         "metrics.jsonl",
-        "reference.csv",
+        "support.csv",
         "report.html",
     ] {
         assert!(scene.path("run").join(file).is_file(), "{file}");

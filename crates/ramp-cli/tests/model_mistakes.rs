@@ -417,7 +417,7 @@ fn numbers_gone_astray_are_the_users_to_mend() {
     let scene = Scene::with_run();
     let before = [
         "weights.safetensors",
-        "reference.csv",
+        "support.csv",
         "report.html",
         "metrics.jsonl",
     ]

@@ -1,62 +1,94 @@
 //! Everything that can go wrong with files, as a sentence that names the thing and the fix.
 
+use std::path::{Path, PathBuf};
+
 /// What went wrong, in a sentence for the person who can mend it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A setting or a piece of input that cannot be used as it is.
-    #[error("{0}")]
-    Invalid(String),
     /// A file could not be read or written.
     #[error("cannot {action} `{path}`: {source}")]
     File {
         /// `read`, `write`, `create` …
         action: &'static str,
         /// The file.
-        path: std::path::PathBuf,
+        path: PathBuf,
         /// What the system said.
         source: std::io::Error,
     },
-    /// What is wrong with a table.
-    #[error(transparent)]
-    Table(#[from] crate::table::TableError),
-    /// What is wrong with arrays.
-    #[error(transparent)]
-    Array(#[from] crate::array::ArrayError),
-    /// Something wrong with the contents of a file.
+    /// Something is wrong in a file.
     #[error("`{}`: {source}", path.display())]
     InFile {
         /// The file.
-        path: std::path::PathBuf,
-        /// What is wrong.
+        path: PathBuf,
+        /// What.
         source: Box<Error>,
     },
+    /// Something is wrong with a file of samples.
+    #[error(transparent)]
+    Source(#[from] crate::source::SourceError),
+    /// Columns or arrays cannot become observations.
+    #[error(transparent)]
+    Encode(#[from] crate::encode::EncodeError),
+    /// A model and its data do not go together, or a run folder is not whole.
+    #[error(transparent)]
+    Run(#[from] crate::run::RunError),
+    /// Something is wrong with a model file.
+    #[error(transparent)]
+    ModelFile(#[from] crate::model_file::ModelFileError),
+    /// Something is wrong with a table.
+    #[error(transparent)]
+    Table(#[from] crate::table::TableError),
+    /// Something is wrong with arrays.
+    #[error(transparent)]
+    Array(#[from] crate::array::ArrayError),
     /// The engine said no.
     #[error(transparent)]
     Engine(#[from] ramp::Error),
 }
 
 impl Error {
-    /// The same, with the name of the file that it is about where the sentence has none.
-    pub(crate) fn in_file(self, path: &std::path::Path) -> Self {
+    /// The error with the file that it is about, where its sentence does not name it yet.
+    pub(crate) fn in_file(self, path: &Path) -> Self {
+        if self.names_file() {
+            return self;
+        }
+        Error::InFile {
+            path: path.into(),
+            source: Box::new(self),
+        }
+    }
+
+    fn names_file(&self) -> bool {
         match self {
-            Error::Table(ref error) if error.names_file() => self,
-            Error::Invalid(_) | Error::Table(_) | Error::Engine(ramp::Error::Invalid(_)) => {
-                Error::InFile {
-                    path: path.to_path_buf(),
-                    source: Box::new(self),
-                }
-            }
-            other => other,
+            Error::File { .. } | Error::InFile { .. } => true,
+            Error::Source(error) => error.names_file(),
+            Error::Table(error) => error.names_file(),
+            Error::Array(error) => error.names_file(),
+            Error::Engine(error) => matches!(error, ramp::Error::Storage(_)),
+            Error::ModelFile(_) | Error::Encode(_) | Error::Run(_) => false,
         }
     }
 }
 
-impl From<ramp::graph::GraphError> for Error {
-    fn from(error: ramp::graph::GraphError) -> Self {
-        Error::Engine(error.into())
-    }
+/// Errors of the engine's rooms come in by its front door.
+macro_rules! engine_errors {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Error::Engine(error.into())
+            }
+        }
+    )*};
 }
+
+engine_errors!(
+    ramp::family::FamilyError,
+    ramp::graph::GraphError,
+    ramp::model::ModelError,
+    ramp::network::NetworkError,
+    ramp::storage::StorageError
+);
 
 /// The result of a fallible call of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

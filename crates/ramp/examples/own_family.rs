@@ -1,6 +1,6 @@
 //! A family of one's own: yes-or-no latents. The book's chapter on extending RAMP shows this file.
 
-use ramp::family::{Description, Family, Size, Weight};
+use ramp::family::{Description, Family, ParameterError, Size, Weight};
 use ramp::kernel::real::Real;
 
 /// `dim` independent answers of yes or no; the natural parameters are their log-odds, and the prior is even.
@@ -39,9 +39,11 @@ impl Family for Bernoulli {
         vec![0.0; self.dim]
     }
 
-    fn check(&self, eta: &[f64]) -> Result<(), String> {
+    fn check(&self, eta: &[f64]) -> Result<(), ParameterError> {
         match eta.iter().find(|x| !x.is_finite()) {
-            Some(x) => Err(format!("needs finite log-odds, not {x}")),
+            Some(x) => Err(ParameterError::Own(format!(
+                "needs finite log-odds, not {x}"
+            ))),
             None => Ok(()),
         }
     }

@@ -1,5 +1,7 @@
 //! Everything that can go wrong, as a sentence that names the thing and the fix.
 
+use crate::storage::StorageError;
+
 /// What went wrong, in a sentence for the person who can mend it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -17,19 +19,25 @@ pub enum Error {
         what: String,
     },
 
-    /// A file could not be read or written.
-    #[error("cannot {action} `{path}`: {source}")]
-    File {
-        /// `read`, `write`, `create` …
-        action: &'static str,
-        /// The file.
-        path: std::path::PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
     /// Variables and factors that do not make a tree.
     #[error(transparent)]
     Graph(#[from] crate::graph::GraphError),
+
+    /// A family, or natural parameters that make no belief of it.
+    #[error(transparent)]
+    Family(#[from] crate::family::FamilyError),
+
+    /// A network that cannot be built.
+    #[error(transparent)]
+    Network(#[from] crate::network::NetworkError),
+
+    /// A model that cannot be built, used, changed or loaded.
+    #[error(transparent)]
+    Model(#[from] crate::model::ModelError),
+
+    /// A file that could not be read or written.
+    #[error(transparent)]
+    Storage(#[from] crate::storage::StorageError),
 }
 
 impl Error {
@@ -37,7 +45,13 @@ impl Error {
     pub fn is_user_mistake(&self) -> bool {
         matches!(
             self,
-            Error::Invalid(_) | Error::Graph(_) | Error::NotFinite { .. }
+            Error::Invalid(_)
+                | Error::Graph(_)
+                | Error::Family(_)
+                | Error::Network(_)
+                | Error::Model(_)
+                | Error::NotFinite { .. }
+                | Error::Storage(StorageError::Folder { .. } | StorageError::Damaged { .. })
         )
     }
 }

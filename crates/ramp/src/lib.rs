@@ -80,6 +80,7 @@ pub mod family;
 pub mod graph;
 pub mod infer;
 pub mod kernel;
+pub mod message;
 pub mod model;
 pub mod names;
 pub mod network;

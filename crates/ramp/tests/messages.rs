@@ -95,11 +95,11 @@ impl Network for ExactFactor {
         _: &mut [f32],
         _: &mut [f32],
     ) {
-        for row in 0..input.rows {
+        for row in 0..input.rows() {
             let (h, p) = self.message(&|feature| f64::from(input.get(feature, row)));
             output[row] = h as f32;
             // The message map squares it.
-            output[input.rows + row] = p.max(0.0).sqrt() as f32;
+            output[input.rows() + row] = p.max(0.0).sqrt() as f32;
         }
     }
     fn backward(

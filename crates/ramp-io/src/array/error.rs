@@ -110,6 +110,13 @@ pub enum ArrayError {
     },
 }
 
+impl ArrayError {
+    /// Whether the sentence names the file, so that nobody else needs to.
+    pub(crate) fn names_file(&self) -> bool {
+        !matches!(self, ArrayError::OtherShape { .. })
+    }
+}
+
 /// What is wrong with an archive, as half a sentence.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

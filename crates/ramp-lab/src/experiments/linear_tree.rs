@@ -69,7 +69,7 @@ impl LinearTreeRun {
                     decay: Decay::Cosine { to: 0.0 },
                     optimizer: Optimizer::Adam {
                         decay: 0.3,
-                        fading: true,
+                        scheduled_decay: true,
                     },
                     clip: Some(2.0),
                     ..paper

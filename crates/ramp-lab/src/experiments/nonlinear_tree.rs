@@ -69,7 +69,7 @@ impl NonlinearTreeRun {
                     decay: Decay::Cosine { to: 0.0 },
                     optimizer: Optimizer::Adam {
                         decay: 0.03,
-                        fading: false,
+                        scheduled_decay: false,
                     },
                     ..paper
                 };

@@ -1,7 +1,7 @@
 //! The Dirichlet: a belief about proportions.
 
 use super::{
-    Description, Family, Size, Weight, check_positive, constrain_positive,
+    Description, Family, ParameterError, Size, Weight, check_positive, constrain_positive,
     constrain_positive_backward,
 };
 use crate::kernel::real::Real;
@@ -61,7 +61,7 @@ impl Family for Dirichlet {
         vec![1.0; self.levels]
     }
 
-    fn check(&self, eta: &[f64]) -> Result<(), String> {
+    fn check(&self, eta: &[f64]) -> Result<(), ParameterError> {
         check_positive(eta)
     }
 

@@ -13,6 +13,7 @@ mod beta;
 mod categorical;
 mod diagonal;
 mod dirichlet;
+mod error;
 mod gamma;
 mod gaussian;
 mod product;
@@ -24,6 +25,7 @@ pub use beta::Beta;
 pub use categorical::Categorical;
 pub use diagonal::DiagonalGaussian;
 pub use dirichlet::Dirichlet;
+pub use error::{FamilyError, ParameterError};
 pub use gamma::Gamma;
 pub use gaussian::Gaussian;
 pub use product::{Belief, Inputs};
@@ -112,7 +114,7 @@ pub trait Family: Clone + Send + Sync {
     fn prior(&self) -> Vec<f64>;
 
     /// What is wrong with these natural parameters, if anything: the half of a sentence after the family's name.
-    fn check(&self, eta: &[f64]) -> Result<(), String>;
+    fn check(&self, eta: &[f64]) -> Result<(), ParameterError>;
 
     /// `exp Φ(η)`.
     fn weight<R: Real>(&self, eta: &[R]) -> Weight<R>;
@@ -238,9 +240,9 @@ fn constrain_positive_backward<R: Real>(raw: &[R], grad_message: &[R], grad_raw:
 }
 
 /// The check of families whose natural parameters are all positive.
-fn check_positive(eta: &[f64]) -> Result<(), String> {
+fn check_positive(eta: &[f64]) -> Result<(), ParameterError> {
     match eta.iter().find(|x| !(x.is_finite() && **x > 0.0)) {
-        Some(x) => Err(format!("needs positive parameters, not {x}")),
+        Some(&value) => Err(ParameterError::NotPositive { value }),
         None => Ok(()),
     }
 }

@@ -4,8 +4,8 @@
 use super::SupportSet;
 use crate::data::Dataset;
 use crate::graph::VariableId;
+use crate::message::{Messages, Node};
 use crate::model::{Model, Workspace};
-use crate::objective::{Messages, Node};
 use crate::{Error, Result};
 
 /// Reweights the reference's observations for samples that lack them.

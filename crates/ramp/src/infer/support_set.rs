@@ -2,8 +2,9 @@
 
 use super::ROWS;
 use crate::data::Dataset;
+use crate::message::{Messages, Node, Presence};
 use crate::model::{Model, Workspace};
-use crate::objective::{Messages, Mixture, Node, Presence, free_energy};
+use crate::objective::{Mixture, free_energy};
 use crate::{Error, Result};
 
 /// The messages of some training samples, in place of all of them.

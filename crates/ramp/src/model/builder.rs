@@ -1,16 +1,20 @@
 //! Building a model: settings with good defaults, checked all at once.
 
 use super::plan::{Plan, Source};
-use super::{Initialisation, Model, ModelSpec, NetworkSlot};
+use super::{Initialisation, Model, ModelError, ModelSpec, NetworkSlot};
+use crate::Result;
 use crate::data::Dataset;
 use crate::family::{Belief, Inputs};
 use crate::graph::{FactorTree, Tying};
-use crate::network::{Network, NetworkSpec, Parameter};
-use crate::objective::Node;
-use crate::{Error, Result};
+use crate::message::Node;
+use crate::network::{Network, NetworkSpec};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// What a network's last weights, and so its outputs, are multiplied with to begin [`Initialisation::ScaledDown`].
+const SCALED_DOWN: f32 = 0.2;
 
 /// Settings of a model; [`ModelBuilder::build`] checks them against each other and the data.
 ///
@@ -26,10 +30,11 @@ use std::collections::{BTreeMap, HashMap};
 /// assert_eq!(model.beliefs().map(|b| b.dim()).collect::<Vec<_>>(), [5, 5, 3]);
 /// # Ok::<(), ramp::Error>(())
 /// ```
+#[must_use = "a builder makes a model only when it is built"]
 pub struct ModelBuilder {
     tree: FactorTree,
     spec: ModelSpec,
-    own: HashMap<String, Box<dyn Network>>,
+    own: HashMap<String, Arc<dyn Network>>,
 }
 
 impl ModelBuilder {
@@ -95,7 +100,12 @@ impl ModelBuilder {
             .latents()
             .iter()
             .position(|&l| l == v)
-            .ok_or_else(|| Error::Invalid(format!("`{name}` is an observation, not a latent")))
+            .ok_or_else(|| {
+                ModelError::NotALatent {
+                    name: name.to_string(),
+                }
+                .into()
+            })
     }
 
     /// Which messages share a network; none by default.
@@ -130,7 +140,15 @@ impl ModelBuilder {
 
     /// A network of your own for one key. It is not stored with the model: build it in again before loading weights.
     pub fn own_network(mut self, key: impl Into<String>, network: Box<dyn Network>) -> Self {
-        self.own.insert(key.into(), network);
+        self.own.insert(key.into(), network.into());
+        self
+    }
+
+    /// The networks of one's own of another model.
+    pub(super) fn own_networks_of(mut self, model: &Model) -> Self {
+        let own = model.networks.iter().filter(|slot| slot.own);
+        self.own
+            .extend(own.map(|slot| (slot.key.clone(), slot.network.clone())));
         self
     }
 
@@ -168,13 +186,13 @@ impl ModelBuilder {
         if spec.features.len() != tree.observations().len()
             || spec.families.len() != tree.latents().len()
         {
-            return Err(Error::Invalid(format!(
-                "the stored model has sizes for {} observations and families for {} latents; its tree has {} and {}",
-                spec.features.len(),
-                spec.families.len(),
-                tree.observations().len(),
-                tree.latents().len()
-            )));
+            return Err(ModelError::Sizes {
+                features: spec.features.len(),
+                families: spec.families.len(),
+                observations: tree.observations().len(),
+                latents: tree.latents().len(),
+            }
+            .into());
         }
         let nodes: Vec<Node> = tree
             .latents()
@@ -186,9 +204,10 @@ impl ModelBuilder {
                     .get(tree.name(v))
                     .cloned()
                     .unwrap_or_else(|| belief.prior());
-                belief
-                    .check(&prior)
-                    .map_err(|e| Error::Invalid(format!("the prior of `{}`: {e}", tree.name(v))))?;
+                belief.check(&prior).map_err(|source| ModelError::Prior {
+                    latent: tree.name(v).to_string(),
+                    source,
+                })?;
                 let mut incoming = tree.messages_into(v);
                 let (count, first) = (incoming.len(), incoming.next().map_or(0, |m| m.index()));
                 Ok(Node {
@@ -209,16 +228,11 @@ impl ModelBuilder {
 
         for key in spec.networks.keys().chain(own.keys()) {
             if !assignment.keys.contains(key) {
-                return Err(Error::Invalid(format!(
-                    "there is no network `{key}`; the keys are {}",
-                    assignment
-                        .keys
-                        .iter()
-                        .take(12)
-                        .map(|k| &k[..])
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                )));
+                return Err(ModelError::UnknownNetwork {
+                    key: key.clone(),
+                    keys: assignment.keys,
+                }
+                .into());
             }
         }
         let mut networks = vec![];
@@ -235,16 +249,19 @@ impl ModelBuilder {
             let brought = own.contains_key(key);
             let network = match (own.remove(key), spec.networks.get(key)) {
                 (Some(network), _) => network,
-                (None, Some(special)) => special.build(inputs, outputs)?,
-                (None, None) if observes => spec.observation.build(inputs, outputs)?,
-                (None, None) => spec.message.build(inputs, outputs)?,
+                (None, Some(special)) => special.build(inputs, outputs)?.into(),
+                (None, None) if observes => spec.observation.build(inputs, outputs)?.into(),
+                (None, None) => spec.message.build(inputs, outputs)?.into(),
             };
             if (network.inputs(), network.outputs()) != (inputs, outputs) {
-                return Err(Error::Invalid(format!(
-                    "network `{key}` maps {} numbers to {} where {inputs} and {outputs} are needed",
-                    network.inputs(),
-                    network.outputs()
-                )));
+                return Err(ModelError::NetworkShape {
+                    key: key.clone(),
+                    from: network.inputs(),
+                    to: network.outputs(),
+                    inputs,
+                    outputs,
+                }
+                .into());
             }
             let start = end;
             end += network.parameters().iter().map(|p| p.len()).sum::<usize>();
@@ -265,8 +282,12 @@ impl ModelBuilder {
             });
             let own = &mut parameters[slot.span.clone()];
             slot.network.initialize(&mut rng, own);
-            if spec.init == Initialisation::ScaledDown && !slot.own {
-                soften(&slot.network.parameters(), own);
+            if spec.init == Initialisation::ScaledDown
+                && let Some(layout) = slot.network.layout()
+            {
+                own[layout.last.span()]
+                    .iter_mut()
+                    .for_each(|w| *w *= SCALED_DOWN);
             }
         }
         Ok(Model {
@@ -278,18 +299,5 @@ impl ModelBuilder {
             networks,
             parameters,
         })
-    }
-}
-
-/// Makes a network's last weights, and so its outputs, a fifth of their size.
-fn soften(arrays: &[Parameter], parameters: &mut [f32]) {
-    let mut end = parameters.len();
-    for array in arrays.iter().rev() {
-        let start = end - array.len();
-        if array.shape.len() > 1 {
-            parameters[start..end].iter_mut().for_each(|w| *w *= 0.2);
-            return;
-        }
-        end = start;
     }
 }

@@ -2,29 +2,33 @@
 //! objective with its gradient.
 
 mod builder;
+mod elementwise;
+mod error;
 pub(crate) mod filter;
-mod mirror;
 mod pass;
 mod plan;
-mod planes;
+mod sign_alignment;
 mod spec;
 #[cfg(test)]
 mod tests;
 mod unroll;
 
 pub use builder::ModelBuilder;
+pub use error::{ArrayProblem, ModelError};
 pub use spec::{Initialisation, ModelSpec};
 
 use crate::data::{Dataset, Observation};
 use crate::family::{Belief, Inputs};
 use crate::graph::FactorTree;
+use crate::message::{Messages, Node, Presence};
 use crate::network::{Network, Parameter};
-use crate::objective::{FreeEnergy, Messages, Mixture, Node, Presence, free_energy};
+use crate::objective::{FreeEnergy, Mixture, free_energy};
 use crate::{Error, Result};
 use pass::{Arena, BlockState};
 use plan::{Plan, Source, Terms};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The most rows that go through the networks together: their activations stay in the second-level cache.
 const BLOCK: usize = 256;
@@ -35,10 +39,11 @@ const SHARDS: usize = 16;
 const KEEP: usize = 8 << 20;
 
 /// A network and the parameters it owns.
+#[derive(Clone)]
 pub(crate) struct NetworkSlot {
     /// What it is called: a message, a depth or a role (see [`Tying`](crate::graph::Tying)).
     pub key: String,
-    pub network: Box<dyn Network>,
+    pub network: Arc<dyn Network>,
     /// Whether a user brought it.
     pub own: bool,
     /// Where its parameters lie in the model's.
@@ -47,7 +52,8 @@ pub(crate) struct NetworkSlot {
 
 /// A tree with a family for every latent and a network for every message, ready to learn and to infer.
 ///
-/// Made by [`Model::builder`].
+/// Made by [`Model::builder`]. A clone has parameters of its own and shares the networks, which own no numbers.
+#[derive(Clone)]
 pub struct Model {
     pub(crate) spec: ModelSpec,
     tree: FactorTree,
@@ -197,20 +203,20 @@ impl Model {
         })
     }
 
-    /// What there is to say of every parameter array, given where it begins in [`Model::parameters`].
+    /// Something of every parameter array, given where it begins in [`Model::parameters`].
     pub(crate) fn each_parameter<T>(
         &self,
-        say: impl Fn(&NetworkSlot, &Parameter, usize) -> T,
+        map: impl Fn(&NetworkSlot, &Parameter, usize) -> T,
     ) -> Vec<T> {
-        let mut said = vec![];
+        let mut all = vec![];
         for slot in &self.networks {
             let mut start = slot.span.start;
             for p in slot.network.parameters() {
-                said.push(say(slot, &p, start));
+                all.push(map(slot, &p, start));
                 start += p.len();
             }
         }
-        said
+        all
     }
 
     /// Matches a data set's observations to the tree's.
@@ -223,27 +229,28 @@ impl Model {
             .map(|(&v, &features)| {
                 let found = data.observation(self.tree.name(v))?;
                 if found.features() != features {
-                    return Err(Error::Invalid(format!(
-                        "observation `{}` has {} numbers per sample in the data but {features} in the model",
-                        found.name(),
-                        found.features()
-                    )));
+                    return Err(ModelError::Features {
+                        observation: found.name().to_string(),
+                        found: found.features(),
+                        expected: features,
+                    }
+                    .into());
                 }
                 Ok(found)
             })
             .collect::<Result<Vec<_>>>()?;
         if let Some(lengths) = data.lengths() {
             if !self.tree.is_chain() {
-                return Err(Error::Invalid(
-                    "the data has sequences of unequal lengths, but the tree is not a chain".into(),
-                ));
+                return Err(ModelError::LengthsWithoutChain.into());
             }
             let steps = self.nodes.len();
             if let Some(n) = lengths.iter().position(|&l| l as usize > steps) {
-                return Err(Error::Invalid(format!(
-                    "sequence {n} has {} steps but the chain has {steps}; unroll the model to more steps",
-                    lengths[n]
-                )));
+                return Err(ModelError::TooLong {
+                    sequence: n,
+                    length: lengths[n] as usize,
+                    steps,
+                }
+                .into());
             }
         }
         Ok(Bound {

@@ -1,9 +1,10 @@
 //! What a model is built from, in a form that can be stored and built again.
 
+use super::ModelError;
+use crate::Result;
 use crate::family::{Belief, Inputs};
 use crate::graph::{FactorTree, Tying};
 use crate::network::NetworkSpec;
-use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -53,12 +54,14 @@ pub struct ModelSpec {
 /// size alone, and stays so. On 4 seeds of the linear tree with 4,800 samples one latent of 28 did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Initialisation {
     /// Networks of the same shape begin with the same weights, so that all neighbours of a latent agree on its sign.
     #[default]
     Shared,
-    /// Shared, and their outputs a fifth of the usual size. Loud messages sharpen at once around the bulk of the data, and a
-    /// latent may settle on little but a sign; from a soft start, the strongest dependence is found first.
+    /// Shared, and their outputs a fifth of the usual size; a network of one's own that says nothing of its layout keeps its
+    /// size. Loud messages sharpen at once around the bulk of the data, and a
+    /// latent may settle on little but a sign; from small ones, the strongest dependence is found first.
     ScaledDown,
     /// Every network has its own.
     Independent,
@@ -79,10 +82,11 @@ impl ModelSpec {
     /// The tree, rebuilt.
     pub fn tree(&self) -> Result<FactorTree> {
         if self.version > VERSION {
-            return Err(Error::Invalid(format!(
-                "the model was stored in form {} by a newer version of this software; this one reads up to {VERSION}",
-                self.version
-            )));
+            return Err(ModelError::Newer {
+                found: self.version,
+                known: VERSION,
+            }
+            .into());
         }
         let mut builder = FactorTree::builder();
         for name in &self.latents {

@@ -56,7 +56,9 @@ impl Model {
         spec.describe_tree(&tree);
         spec.families = vec![self.spec.families[0].clone(); steps];
         spec.features = features.repeat(steps);
-        let mut model = ModelBuilder::from_spec(spec)?.build_as_stored()?;
+        let mut model = ModelBuilder::from_spec(spec)?
+            .own_networks_of(self)
+            .build_as_stored()?;
         if model.parameters.len() != self.parameters.len() {
             return wrong("a longer chain has other networks");
         }

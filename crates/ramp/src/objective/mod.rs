@@ -2,15 +2,14 @@
 //!
 //! Samples meet only here: everything before and after works on one sample at a time.
 
-mod messages;
+mod pairwise;
 #[cfg(test)]
 mod tests;
 
-pub use messages::{Messages, Presence};
-
 use crate::family::Belief;
-use crate::kernel::pairwise::{Columns, LogNormalizers, Pairwise, Rows, Sums};
 use crate::kernel::real::{Element, Kernel, Real};
+use crate::message::{Messages, Node, Presence};
+use pairwise::{Columns, LogNormalizers, Pairwise, Rows, Sums};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -18,17 +17,6 @@ use std::ops::Range;
 const CHUNK: usize = 2048;
 /// How much memory the column sums of unfinished chunks may take, in numbers.
 const PARTIALS: usize = 8 << 20;
-
-/// A latent as the objective sees it.
-#[derive(Clone, Debug)]
-pub struct Node {
-    /// Its family.
-    pub belief: Belief,
-    /// Natural parameters of its prior.
-    pub prior: Vec<f64>,
-    /// The messages it receives.
-    pub messages: Range<usize>,
-}
 
 /// Which samples make up the empirical mixture `F`, and what population they stand for.
 #[derive(Clone, Copy, Debug, Default)]

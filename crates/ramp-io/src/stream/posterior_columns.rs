@@ -1,0 +1,107 @@
+//! Posteriors as columns of a table, with names that a person can read.
+
+use ramp::family::{AnyFamily, Belief};
+use ramp::infer::LatentPosterior;
+
+/// One number of a posterior.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PosteriorColumn {
+    /// Its name after the latent's: `mean`, `sd`, `mean2`, `sd2`, `p1` ….
+    pub suffix: String,
+    /// Which coordinate of the description it is.
+    pub coordinate: usize,
+    /// Whether it is the standard deviation and not the mean.
+    pub sd: bool,
+    /// Whether it is an angle.
+    pub circular: bool,
+    /// Whether it is the probability of a level.
+    pub probability: bool,
+}
+
+/// The numbers that describe beliefs of a family: mean and standard deviation of every coordinate, and the probability of
+/// every level.
+///
+/// ```
+/// use ramp_io::stream::posterior_columns;
+/// let names = |family: &str| -> Vec<String> {
+///     posterior_columns(&family.parse().unwrap()).into_iter().map(|c| c.suffix).collect()
+/// };
+/// assert_eq!(names("gaussian"), ["mean", "sd"]);
+/// assert_eq!(names("categorical(3)"), ["p1", "p2", "p3"]);
+/// assert_eq!(names("von_mises x gaussian"), ["mean1", "sd1", "mean2", "sd2"]);
+/// ```
+pub fn posterior_columns(belief: &Belief) -> Vec<PosteriorColumn> {
+    let sizes: Vec<usize> = belief.parts().iter().map(coordinates).collect();
+    let is_levels = |part: &AnyFamily| matches!(part, AnyFamily::Categorical(_));
+    let numbers: usize = belief
+        .parts()
+        .iter()
+        .zip(&sizes)
+        .filter(|(part, _)| !is_levels(part))
+        .map(|(_, n)| n)
+        .sum();
+    let mut columns = vec![];
+    let (mut coordinate, mut number, mut level) = (0, 0, 0);
+    for (part, &size) in belief.parts().iter().zip(&sizes) {
+        for _ in 0..size {
+            let mut push = |suffix: String, sd: bool| {
+                columns.push(PosteriorColumn {
+                    suffix,
+                    coordinate,
+                    sd,
+                    circular: matches!(part, AnyFamily::VonMises(_)),
+                    probability: is_levels(part),
+                });
+            };
+            if is_levels(part) {
+                level += 1;
+                push(format!("p{level}"), false);
+            } else {
+                number += 1;
+                let place = if numbers > 1 {
+                    number.to_string()
+                } else {
+                    String::new()
+                };
+                push(format!("mean{place}"), false);
+                push(format!("sd{place}"), true);
+            }
+            coordinate += 1;
+        }
+    }
+    columns
+}
+
+/// How many coordinates a description has for a family.
+fn coordinates(part: &AnyFamily) -> usize {
+    match part {
+        AnyFamily::Categorical(f) => f.levels,
+        AnyFamily::Dirichlet(f) => f.levels,
+        AnyFamily::Gaussian(f) => f.dim,
+        AnyFamily::Diagonal(f) => f.dim,
+        AnyFamily::Beta(f) => f.dim,
+        AnyFamily::Gamma(f) => f.dim,
+        AnyFamily::VonMises(f) => f.dim,
+    }
+}
+
+/// The values of these columns for every sample, column by column.
+pub fn posterior_values(
+    columns: &[PosteriorColumn],
+    posterior: &LatentPosterior,
+    rows: usize,
+) -> Vec<Vec<f64>> {
+    let mut values = vec![Vec::with_capacity(rows); columns.len()];
+    for row in 0..rows {
+        let description = posterior.describe(row);
+        for (to, column) in values.iter_mut().zip(columns) {
+            let from = if column.sd {
+                &description.sd
+            } else {
+                &description.mean
+            };
+            to.push(from[column.coordinate]);
+        }
+    }
+    values
+}
