@@ -170,22 +170,18 @@ pub fn build(
 
     let mut latents = vec![];
     for (k, found) in findings.latents.iter().enumerate() {
-        let belief = &model.spec().families[k];
+        let belief = posterior.latents()[k].belief();
         let columns = posterior_columns(belief);
-        let values: Vec<Vec<f64>> = match chain {
-            None => posterior_values(&columns, &posterior.latents()[k], chosen.len()),
-            // One posterior per step; the shown rows go through the sequences one after the other.
-            Some(_) => {
-                let steps: Vec<Vec<Vec<f64>>> = posterior
-                    .latents()
+        let mut values = posterior_values(&columns, &posterior.latents()[k]);
+        if let Some(steps) = posterior.latents()[k].steps() {
+            // The shown rows go through the sequences one after the other.
+            for column in &mut values {
+                *column = items
                     .iter()
-                    .map(|l| posterior_values(&columns, l, chosen.len()))
+                    .map(|i| column[i.sample * steps + i.step])
                     .collect();
-                (0..columns.len())
-                    .map(|c| items.iter().map(|i| steps[i.step][c][i.sample]).collect())
-                    .collect()
             }
-        };
+        }
         latents.push(Latent {
             variable: match chain {
                 None => tree.latents()[k].index(),

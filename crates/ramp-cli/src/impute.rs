@@ -35,10 +35,13 @@ pub struct Impute {
     seed: u64,
 }
 
-/// A gap: which observation of which sample, and the row of the table.
+/// A gap: which observation of which sample at which step, and the row of the table.
 struct Gap {
+    /// Its place among the tree's observations.
     observation: usize,
     sample: usize,
+    /// The step of a sequence.
+    step: u32,
     row: usize,
 }
 
@@ -178,7 +181,7 @@ impl<'a> Filler<'a> {
                         });
                         let columns = places.iter().zip(&missing).zip(&self.candidates[o]);
                         for ((at, missing), values) in columns {
-                            let item = |i: usize| self.item(chosen[i], gap, part);
+                            let item = |i: usize| self.item(chosen[i], gap);
                             if let (true, Some(editor)) = (missing[gap.row], filled.get_mut(at)) {
                                 put(editor, gap.row, values, weights, drawn, &item);
                             }
@@ -201,17 +204,8 @@ impl<'a> Filler<'a> {
     fn gaps(&self, part: &Part<'_>, o: usize, missing: &[Vec<bool>]) -> Vec<Gap> {
         let lacks = |row: usize| missing.iter().any(|column| column[row]);
         let rows = missing.first().map_or(0, Vec::len);
-        let series = self.run.encoder.observations.len();
-        match &part.samples.sequences {
-            None => (0..rows)
-                .filter(|&row| lacks(row))
-                .map(|row| Gap {
-                    observation: o,
-                    sample: row,
-                    row,
-                })
-                .collect(),
-            Some(sequences) => sequences
+        match (&part.samples.sequences, part.model.tree().time_axis()) {
+            (Some(sequences), Some(time)) => sequences
                 .iter()
                 .enumerate()
                 .flat_map(|(n, s)| {
@@ -221,25 +215,34 @@ impl<'a> Filler<'a> {
                         .map(move |(&row, &t)| (n, row, t))
                 })
                 .filter(|&(_, row, _)| lacks(row as usize))
-                .map(|(sample, row, t)| Gap {
-                    observation: t as usize * series + o,
+                .map(|(sample, row, step)| Gap {
+                    observation: time.observation(o, step as usize),
                     sample,
+                    step,
                     row: row as usize,
+                })
+                .collect(),
+            _ => (0..rows)
+                .filter(|&row| lacks(row))
+                .map(|row| Gap {
+                    observation: o,
+                    sample: row,
+                    step: 0,
+                    row,
                 })
                 .collect(),
         }
     }
 
     /// The row of the support set's table that a candidate stands for.
-    fn item(&self, candidate: u32, gap: &Gap, part: &Part<'_>) -> usize {
-        match (&self.samples.sequences, &part.samples.sequences) {
-            (Some(sequences), Some(_)) => {
-                let step = (gap.observation / self.run.encoder.observations.len()) as u32;
+    fn item(&self, candidate: u32, gap: &Gap) -> usize {
+        match &self.samples.sequences {
+            Some(sequences) => {
                 let sequence = &sequences[candidate as usize];
-                let at = sequence.steps.binary_search(&step).unwrap_or(0);
+                let at = sequence.steps.binary_search(&gap.step).unwrap_or(0);
                 sequence.items[at] as usize
             }
-            _ => candidate as usize,
+            None => candidate as usize,
         }
     }
 }

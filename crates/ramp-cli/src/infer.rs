@@ -29,22 +29,16 @@ pub struct Passing {
 impl Passing {
     pub fn infer(self) -> Result<Ending, Failure> {
         let run = Run::open(&self.run)?;
-        let columns: Vec<Vec<PosteriorColumn>> = run
-            .model
-            .spec()
-            .families
-            .iter()
-            .map(posterior_columns)
-            .collect();
-        let of = |k: usize| &columns[k.min(columns.len() - 1)];
+        let columns: Vec<Vec<PosteriorColumn>> =
+            run.model.beliefs().map(posterior_columns).collect();
         let passage = rows::pass(&run, &self.data, &self.out, !self.keep.is_empty(), |part| {
             let posterior = part.model.posterior(part.data)?;
             let mut all = rows::kept(&run, part, &self.keep, self.long)?;
             all.extend(rows::numbers(
                 part,
                 self.long,
-                &|k| of(k).iter().map(|c| c.suffix.clone()).collect(),
-                &mut |k| posterior_values(of(k), &posterior.latents()[k], posterior.rows()),
+                &|k| columns[k].iter().map(|c| c.suffix.clone()).collect(),
+                &mut |k| posterior_values(&columns[k], &posterior.latents()[k]),
             ));
             let (fields, cells): (Vec<_>, Vec<_>) = all.into_iter().unzip();
             Ok(table_of(fields, cells)?)
@@ -65,7 +59,7 @@ impl Passing {
                 part,
                 self.long,
                 &|_| vec!["free_energy".into()],
-                &mut |k| vec![scores.latent(k).to_vec()],
+                &mut |k| vec![scores.of(part.model, k)],
             ));
             let (fields, cells): (Vec<_>, Vec<_>) = all.into_iter().unzip();
             Ok(table_of(fields, cells)?)

@@ -131,23 +131,20 @@ fn drawing(project: &Project) -> String {
     text
 }
 
-/// The fraction of items in which an observation is missing.
+/// The fraction of items in which an observation is missing; of sequences, among all of their steps.
 fn missing(project: &Project, name: &str) -> f64 {
-    let count = |name: &str, rows: &dyn Fn(usize) -> bool| {
-        let Ok(observation) = project.data.observation(name) else {
-            return (0, 0);
-        };
-        let rows = (0..project.data.rows()).filter(|&r| rows(r));
-        rows.fold((0, 0), |(gone, all), row| {
-            (gone + usize::from(!observation.is_present(row)), all + 1)
-        })
+    let data = &project.data;
+    let Ok(observation) = data.observation(name) else {
+        return 0.0;
     };
-    let (gone, all) = match (project.data.lengths(), project.file.chain()) {
-        (Some(lengths), Some(_)) => (1..=project.samples.steps())
-            .map(|t| count(&format!("{name}@{t}"), &|row| lengths[row] as usize >= t))
-            .fold((0, 0), |(a, b), (c, d)| (a + c, b + d)),
-        _ => count(name, &|_| true),
-    };
+    let (mut gone, mut all) = (0, 0);
+    for step in 0..observation.steps().unwrap_or(1) {
+        let lives = |&row: &usize| data.lengths().is_none_or(|l| l[row] as usize > step);
+        for row in (0..data.rows()).filter(lives) {
+            gone += usize::from(!observation.step(step).is_present(row));
+            all += 1;
+        }
+    }
     gone as f64 / all.max(1) as f64
 }
 

@@ -3,6 +3,7 @@
 use crate::progress::Passing;
 use crate::{Failure, interrupt, printing};
 use ramp::data::Dataset;
+use ramp::graph::TimeAxis;
 use ramp::model::Model;
 use ramp_io::Run;
 use ramp_io::arrow::{ArrayRef, Field, FieldRef, Float64Array, Int64Array, RecordBatch};
@@ -84,7 +85,7 @@ pub fn pass(
             longer = run.longer_model(samples.steps())?;
         }
         let model = longer.as_ref().unwrap_or(&run.model);
-        let (data, strange) = run.encode(&samples, model)?;
+        let (data, strange) = run.encode(&samples)?;
         unseen += strange;
         let table = each(&Part {
             samples: &samples,
@@ -204,8 +205,8 @@ pub fn kept(
     })
 }
 
-/// Columns of numbers for every latent, set out as rows of the output. `of(latent)` gives the numbers of one latent for every
-/// sample; names end in `suffixes`.
+/// Columns of numbers for every latent, set out as rows of the output. `of(latent)` gives the numbers of one latent, column by
+/// column: for every sample, of a chain for every step of every sample. Names end in `suffixes`.
 pub fn numbers(
     part: &Part<'_>,
     long: bool,
@@ -217,7 +218,7 @@ pub fn numbers(
         "" => name.to_string(),
         suffix => format!("{name}.{suffix}"),
     };
-    let Some(sequences) = &part.samples.sequences else {
+    let (Some(sequences), Some(time)) = (&part.samples.sequences, tree.time_axis()) else {
         return tree
             .latents()
             .iter()
@@ -231,14 +232,12 @@ pub fn numbers(
             })
             .collect();
     };
-    let steps: Vec<Vec<Vec<f64>>> = (0..tree.latents().len()).map(&mut *of).collect();
-    let inside = |n: usize, t: usize| (t as u32) < sequences[n].length;
-    let value = |n: usize, t: usize, c: usize| {
-        if inside(n, t) {
-            steps[t][c][n]
-        } else {
-            f64::NAN
-        }
+    let columns = of(0);
+    let steps = time.steps();
+    // An array may have room for steps that no sequence reaches.
+    let value = |n: usize, t: usize, c: usize| match (t as u32) < sequences[n].length {
+        true => columns[c][n * steps + t],
+        false => f64::NAN,
     };
     if let Some(table) = part.samples.table() {
         // One row for every row that came in, in its place.
@@ -252,7 +251,7 @@ pub fn numbers(
                         values[item as usize] = value(n, t as usize, c);
                     }
                 }
-                number_column(named("z", suffix), values)
+                number_column(named(TimeAxis::LATENT, suffix), values)
             })
             .collect();
     }
@@ -267,7 +266,7 @@ pub fn numbers(
                     .flat_map(|n| (0..length).map(move |t| (n, t)))
                     .map(|(n, t)| value(n, t, c))
                     .collect();
-                number_column(named("z", suffix), values)
+                number_column(named(TimeAxis::LATENT, suffix), values)
             })
             .collect();
     }
@@ -280,7 +279,8 @@ pub fn numbers(
         })
         .map(|(t, c, suffix)| {
             let values = (0..sequences.len()).map(|n| value(n, t, c)).collect();
-            number_column(named(&format!("z{}", t + 1), &suffix), values)
+            let name = format!("{}{}", TimeAxis::LATENT, t + 1);
+            number_column(named(&name, &suffix), values)
         })
         .collect()
 }

@@ -416,6 +416,30 @@ fn long_tables_of_sequences_keep_their_rows() {
 }
 
 #[test]
+fn columns_of_a_chain_may_have_any_name() {
+    // One that looks like a step of the other changes nothing.
+    let outputs = [["heart", "sleep"], ["a@1", "a"], ["z", "past"]].map(|[first, second]| {
+        let scene = Scene::new();
+        let rename = |text: String| text.replace("heart", first).replace("sleep", second);
+        scene.write("long.csv", rename(long_table(20)));
+        scene.write("m.toml", rename(model("long.csv", CHAIN)));
+        let (printed, _) = scene.does(&["fit", "m.toml", "--out", "run"]);
+        assert!(
+            printed.contains(first) && printed.contains(second),
+            "{printed}"
+        );
+        ["infer", "score", "impute"].map(|command| {
+            scene.does(&[command, "run", "--data", "long.csv", "--out", "o.csv"]);
+            let text = scene.text("o.csv");
+            text.split_once('\n').unwrap().1.to_string()
+        })
+    });
+    assert!(outputs[0].iter().all(|o| o.lines().count() > 20));
+    assert_eq!(outputs[0], outputs[1]);
+    assert_eq!(outputs[0], outputs[2]);
+}
+
+#[test]
 fn factors_of_three_and_vectors_work() {
     let scene = Scene::new();
     let tree = "[tree]\nfactors = [[\"u\", \"v\", \"w\"], [\"u\", \"a\"], [\"u\", \"b\"], [\"v\", \"c\"], [\"v\", \"pair\"], \

@@ -207,7 +207,6 @@ fn unknown_settings_and_wrong_types_are_named_at_every_level() {
             "[tree]\nchain = { observe = [\"a\"], step = 1.0 }",
             "needs a `time`",
         ),
-        ("[tree]\nchain = { observe = [\"a@1\"] }", "rename it"),
         ("@[data]\nfil = \"x\"", "did you mean `file`?"),
         ("@[data]\nfile = 3", "must be a text in quotes"),
         ("@[data]\nholdout = \"x\"", "must be a number"),

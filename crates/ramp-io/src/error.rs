@@ -83,6 +83,8 @@ macro_rules! engine_errors {
 }
 
 engine_errors!(
+    ramp::data::DataError,
+    ramp::infer::InferError,
     ramp::family::FamilyError,
     ramp::graph::GraphError,
     ramp::model::ModelError,

@@ -4,7 +4,8 @@ use crate::Result;
 use crate::run::Project;
 use crate::run::support_samples;
 use ramp::data::Dataset;
-use ramp::graph::FactorTree;
+use ramp::family::Belief;
+use ramp::graph::{FactorTree, Place, TimeAxis};
 use ramp::infer::{Scores, SupportSet};
 use ramp::model::Model;
 
@@ -96,6 +97,7 @@ impl Findings {
         let contributions = support.contributions(model, looked_at)?;
         let (spread, divergence) = sureness(model, looked_at)?;
         let tree = model.tree();
+        let beliefs: Vec<&Belief> = model.beliefs().collect();
 
         let mut latents: Vec<LatentFindings> = tree
             .latents()
@@ -103,15 +105,18 @@ impl Findings {
             .enumerate()
             .map(|(k, &v)| LatentFindings {
                 name: tree.name(v).to_string(),
-                family: model.spec().families[k].to_string(),
+                family: beliefs[k].to_string(),
                 train: train_means[k],
                 held_out: held_means.as_ref().map(|m| m[k]),
-                contributions: tree
-                    .messages_into(v)
-                    .zip(&contributions[k])
-                    .filter(|(_, nats)| nats.is_finite())
-                    .map(|(m, &nats)| (subtree(tree, m), nats))
-                    .collect(),
+                contributions: match chain {
+                    true => vec![],
+                    false => tree
+                        .messages_into(v)
+                        .zip(&contributions[k])
+                        .filter(|(_, nats)| nats.is_finite())
+                        .map(|(m, &nats)| (subtree(tree, m), nats))
+                        .collect(),
+                },
                 spread: spread[k],
                 warnings: vec![],
             })
@@ -122,7 +127,9 @@ impl Findings {
                 .iter()
                 .map(|l| (l.train, l.held_out.unwrap_or(f64::NAN)))
                 .collect();
-            latents = vec![over_time(&latents, &live(looked_at, steps))];
+            let live = live(looked_at, steps);
+            let contributions = contributions_over_time(tree, &contributions, &live);
+            latents = vec![over_time(&latents, contributions, &live)];
         }
         for (k, latent) in latents.iter_mut().enumerate() {
             let divergence = if chain {
@@ -173,11 +180,11 @@ fn means(scores: &Scores, data: &Dataset, latents: usize) -> Vec<f64> {
 fn sureness(model: &Model, data: &Dataset) -> Result<(Vec<f64>, Vec<f64>)> {
     let posterior = model.posterior(data)?;
     let lengths = data.lengths();
-    Ok(posterior
-        .latents()
-        .iter()
+    let latents = posterior.latents().iter();
+    let each = latents.flat_map(|l| (0..l.steps().unwrap_or(1)).map(move |step| (l, step)));
+    Ok(each
         .enumerate()
-        .map(|(k, latent)| {
+        .map(|(k, (latent, step))| {
             let (belief, prior) = (latent.belief(), model.prior(k));
             let (mut log_width, mut divergence, mut count) = (0.0, 0.0, 0.0);
             let before = belief.describe(prior).entropy;
@@ -185,9 +192,9 @@ fn sureness(model: &Model, data: &Dataset) -> Result<(Vec<f64>, Vec<f64>)> {
                 if lengths.is_some_and(|l| l[row] as usize <= k) {
                     continue;
                 }
-                let eta = latent.natural(row);
-                log_width += (belief.describe(&eta).entropy - before) / belief.freedom() as f64;
-                divergence += belief.kl(&eta, prior);
+                let eta = latent.natural_at(row, step);
+                log_width += (belief.describe(eta).entropy - before) / belief.freedom() as f64;
+                divergence += belief.kl(eta, prior);
                 count += 1.0;
             }
             ((log_width / count).exp(), divergence / count)
@@ -213,46 +220,65 @@ fn average(values: &[f64], weights: &[f64]) -> f64 {
     known().map(|(v, w)| v * w).sum::<f64>() / known().map(|(_, w)| w).sum::<f64>()
 }
 
-/// The steps of a chain as one latent.
-fn over_time(steps: &[LatentFindings], live: &[f64]) -> LatentFindings {
-    let over = |value: &dyn Fn(&LatentFindings) -> f64| {
-        average(&steps.iter().map(value).collect::<Vec<_>>(), live)
+/// Where a message along a chain comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Series(usize),
+    Past,
+    Future,
+}
+
+/// The contributions of each series of a chain, of the past and of the future: means over the steps that samples reach.
+fn contributions_over_time(
+    tree: &FactorTree,
+    contributions: &[Vec<f64>],
+    live: &[f64],
+) -> Vec<(String, f64)> {
+    let Some(time) = tree.time_axis() else {
+        return vec![];
     };
-    let mut names: Vec<String> = vec![];
-    let word = |name: &str, t: usize| match name.split_once('@') {
-        Some((series, _)) => series.to_string(),
-        None if name == format!("z{t}") => "past".into(),
-        None => "future".into(),
-    };
-    for (t, step) in steps.iter().enumerate() {
-        for (name, _) in &step.contributions {
-            let name = word(name, t);
-            if !names.contains(&name) {
-                names.push(name);
+    let mut totals: Vec<(Side, f64)> = vec![];
+    for (step, (&latent, nats)) in tree.latents().iter().zip(contributions).enumerate() {
+        for (message, &nats) in tree.messages_into(latent).zip(nats) {
+            let place = tree.sources(message).next().and_then(|v| tree.place(v));
+            let side = match place {
+                Some(Place::Observation { series, .. }) => Side::Series(series),
+                Some(Place::Latent { step: from }) if from < step => Side::Past,
+                _ => Side::Future,
+            };
+            if !nats.is_finite() {
+                continue;
+            }
+            match totals.iter_mut().find(|(s, _)| *s == side) {
+                Some((_, total)) => *total += nats,
+                None => totals.push((side, nats)),
             }
         }
     }
     let all: f64 = live.iter().sum();
-    let contributions = names
-        .into_iter()
-        .map(|name| {
-            let total: f64 = steps
-                .iter()
-                .enumerate()
-                .flat_map(|(t, step)| {
-                    step.contributions
-                        .iter()
-                        .map(move |(n, nats)| (word(n, t), *nats))
-                })
-                .filter(|(n, nats)| *n == name && nats.is_finite())
-                .map(|(_, nats)| nats)
-                .sum();
-            // Means over all samples add up to means over those that reach a step.
-            (name, total * live[0] / all)
-        })
-        .collect();
+    let named = totals.into_iter().map(|(side, total)| {
+        let name = match side {
+            Side::Series(series) => time.series()[series].clone(),
+            Side::Past => "past".into(),
+            Side::Future => "future".into(),
+        };
+        // Means over all samples add up to means over those that reach a step.
+        (name, total * live[0] / all)
+    });
+    named.collect()
+}
+
+/// The steps of a chain as one latent.
+fn over_time(
+    steps: &[LatentFindings],
+    contributions: Vec<(String, f64)>,
+    live: &[f64],
+) -> LatentFindings {
+    let over = |value: &dyn Fn(&LatentFindings) -> f64| {
+        average(&steps.iter().map(value).collect::<Vec<_>>(), live)
+    };
     LatentFindings {
-        name: "z".into(),
+        name: TimeAxis::LATENT.into(),
         family: steps[0].family.clone(),
         train: over(&|s| s.train),
         held_out: steps[0]

@@ -50,20 +50,11 @@ macro_rules! engine_errors {
 }
 
 engine_errors!(
+    ramp::data::DataError,
+    ramp::infer::InferError,
     ramp::family::FamilyError,
     ramp::graph::GraphError,
     ramp::model::ModelError,
     ramp::network::NetworkError,
     ramp::storage::StorageError
 );
-
-impl LabError {
-    /// Whether the caller's input caused this (exit code 2), not the software or the machine (exit code 1).
-    pub fn is_user_mistake(&self) -> bool {
-        match self {
-            LabError::Ramp(error) => error.is_user_mistake(),
-            LabError::Invalid(_) => true,
-            _ => false,
-        }
-    }
-}

@@ -7,7 +7,7 @@ use crate::Result;
 use crate::array::{Array, ArrayValues};
 use crate::arrow::RecordBatch;
 use crate::model_file::{ModelFile, ObservationKind, ObservationSettings};
-use crate::source::{Content, Samples};
+use crate::source::{Content, Samples, Sequence};
 use crate::table::{Column, column, columns};
 use ramp::data::Dataset;
 use serde::{Deserialize, Serialize};
@@ -239,41 +239,48 @@ impl Encoder {
                 }
                 .into());
             }
-            let mut item_at = vec![None; steps * sequences.len()];
-            for (n, sequence) in sequences.iter().enumerate() {
-                for (&item, &t) in sequence.items.iter().zip(&sequence.steps) {
-                    item_at[t as usize * sequences.len() + n] = Some(item as usize);
+            data = match items {
+                // Arrays are laid out as sequences already: samples × time × …, missing where a sample has ended.
+                Items::Numbers(values) if samples.table().is_none() && samples.room() == steps => {
+                    data.observe_sequence(name, steps, features, values)?
                 }
-            }
-            for (t, at) in item_at.chunks_exact(sequences.len().max(1)).enumerate() {
-                let name = format!("{name}@{}", t + 1);
-                data = match &items {
-                    Items::Numbers(from) => {
-                        let mut values = vec![f32::NAN; at.len() * features];
-                        for (to, item) in values.chunks_exact_mut(features).zip(at) {
-                            if let Some(item) = item {
-                                to.copy_from_slice(&from[item * features..][..features]);
-                            }
-                        }
-                        data.observe(name, features, values)?
-                    }
-                    Items::Bytes(from) => {
-                        let mut values = vec![0; at.len() * features];
-                        for (to, item) in values.chunks_exact_mut(features).zip(at) {
-                            if let Some(item) = item {
-                                to.copy_from_slice(&from[item * features..][..features]);
-                            }
-                        }
-                        let present = at.iter().map(Option::is_some).collect();
-                        data.observe_bytes(name, features, values, Some(present))?
-                    }
-                };
-            }
+                Items::Bytes(values) if samples.room() == steps => {
+                    data.observe_sequence_bytes(name, steps, features, values, None)?
+                }
+                Items::Numbers(from) => {
+                    let mut values = vec![f32::NAN; steps * sequences.len() * features];
+                    place(sequences, steps, features, &from, &mut values);
+                    data.observe_sequence(name, steps, features, values)?
+                }
+                Items::Bytes(from) => {
+                    let mut values = vec![0; steps * sequences.len() * features];
+                    place(sequences, steps, features, &from, &mut values);
+                    let mut present = vec![false; steps * sequences.len()];
+                    place(
+                        sequences,
+                        steps,
+                        1,
+                        &vec![true; from.len() / features],
+                        &mut present,
+                    );
+                    data.observe_sequence_bytes(name, steps, features, values, Some(present))?
+                }
+            };
         }
         if let Some(sequences) = &samples.sequences {
             data = data.with_lengths(sequences.iter().map(|s| s.length).collect())?;
         }
         Ok((data, unseen))
+    }
+}
+
+/// Puts every item of sequences in its place in a block of `[sample, time, features]`.
+fn place<T: Copy>(sequences: &[Sequence], steps: usize, features: usize, from: &[T], to: &mut [T]) {
+    for (sequence, to) in sequences.iter().zip(to.chunks_exact_mut(steps * features)) {
+        for (&item, &step) in sequence.items.iter().zip(&sequence.steps) {
+            to[step as usize * features..][..features]
+                .copy_from_slice(&from[item as usize * features..][..features]);
+        }
     }
 }
 

@@ -159,12 +159,6 @@ pub enum ModelFileError {
     /// A chain without observations.
     #[error("the chain in [tree] observes nothing; list columns in `observe`")]
     ChainObservesNothing,
-    /// A column whose name would be taken for one with its time step.
-    #[error("the chain's column `{name}` has an @ in its name, which marks time steps; rename it")]
-    TimeMark {
-        /// The column.
-        name: String,
-    },
     /// A chain whose step is no step.
     #[error("the chain's `step` must be a positive number, not {step}")]
     ChainStep {

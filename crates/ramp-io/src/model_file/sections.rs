@@ -64,9 +64,6 @@ pub(super) fn tree(section: &Section<'_>) -> Result<TreeSettings> {
         if chain.observe.is_empty() {
             return Err(ModelFileError::ChainObservesNothing.into());
         }
-        if let Some(name) = chain.observe.iter().find(|n| n.contains('@')) {
-            return Err(ModelFileError::TimeMark { name: name.clone() }.into());
-        }
         if let Some(step) = chain.step.filter(|s| !(s.is_finite() && *s > 0.0)) {
             return Err(ModelFileError::ChainStep { step }.into());
         }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// The newest form of run folders.
+/// The form of run folders.
 const VERSION: u32 = 2;
 /// The most samples that a run keeps to compare others with.
 const SUPPORT: usize = 2000;
@@ -209,10 +209,9 @@ impl Run {
         }
     }
 
-    /// Samples as observations of a model of this run, and how many cells held levels that training never saw.
-    pub fn encode(&self, samples: &Samples, model: &Model) -> Result<(Dataset, u64)> {
-        let (data, unseen) = self.encoder.encode(samples)?;
-        Ok((extend(data, &self.encoder, model)?, unseen))
+    /// Samples as observations, and how many cells held levels that training never saw.
+    pub fn encode(&self, samples: &Samples) -> Result<(Dataset, u64)> {
+        self.encoder.encode(samples)
     }
 
     /// The training samples that were kept.
@@ -229,28 +228,10 @@ impl Run {
 
     /// What new samples are compared with: the kept samples, encoded, and their messages under a model of this run.
     pub fn support_set(&self, model: &Model, samples: &Samples) -> Result<(Dataset, SupportSet)> {
-        let (data, _) = self.encode(samples, model)?;
+        let (data, _) = self.encode(samples)?;
         let support = SupportSet::new(model, &data, self.population)?;
         Ok((data, support))
     }
-}
-
-/// Gives a chain's data the later steps of a longer model, all missing.
-fn extend(mut data: Dataset, encoder: &Encoder, model: &Model) -> Result<Dataset> {
-    if !encoder.chain {
-        return Ok(data);
-    }
-    let rows = data.rows();
-    for t in 1..=model.tree().latents().len() {
-        for o in &encoder.observations {
-            let name = format!("{}@{t}", o.name);
-            if data.observation(&name).is_err() {
-                let features = o.encoding.features();
-                data = data.observe(name, features, vec![f32::NAN; rows * features])?;
-            }
-        }
-    }
-    Ok(data)
 }
 
 /// Which training samples are kept: a random few, the same for the same seed.

@@ -6,7 +6,7 @@ use crate::model_file::ModelFile;
 use crate::source::{SampleReader, Samples};
 use crate::{Error, Result};
 use ramp::data::Dataset;
-use ramp::graph::{FactorTree, Tying};
+use ramp::graph::{FactorTree, Tying, VariableId};
 use ramp::model::Model;
 use ramp::network::{ConvLayer, ConvSpec, NetworkSpec};
 use ramp::train::TrainSpec;
@@ -130,19 +130,21 @@ fn build(
         }
         .into());
     }
+    let networks = tying.assign(&tree);
+    // The network of what an observation tells its latent.
+    let key_of = |x: VariableId| -> Option<String> {
+        let factor = tree.factors_of(x)[0];
+        let members = tree.variables_of(factor);
+        let latent = members.iter().find(|&&v| tree.is_latent(v))?;
+        let message = tree.message(factor, *latent)?;
+        (members.len() == 2).then(|| networks.keys[networks.of_message[message.index()]].clone())
+    };
     let keys: Vec<Option<String>> = encoder
         .observations
         .iter()
-        .map(|o| match (chain, tying) {
-            (true, Tying::Role) => Some(format!("observation.{}", o.name)),
-            (false, Tying::Separate) => {
-                let x = tree.find(&o.name).ok()?;
-                let factor = tree.factors_of(x)[0];
-                let members = tree.variables_of(factor);
-                let latent = members.iter().find(|&&v| tree.is_latent(v))?;
-                (members.len() == 2)
-                    .then(|| tree.message(factor, *latent).map(|m| tree.message_name(m)))?
-            }
+        .map(|o| match (tree.time_axis(), tying) {
+            (Some(time), Tying::Role) => key_of(tree.observation_at(time.find(&o.name).ok()?, 0)?),
+            (None, Tying::Separate) => key_of(tree.find(&o.name).ok()?),
             _ => None,
         })
         .collect();
@@ -152,8 +154,9 @@ fn build(
         .message_network(file.networks.message.clone())
         .observation_network(file.networks.observation.clone().unwrap_or_default())
         .seed(seed);
-    for latent in &latents {
-        builder = builder.family(latent, &file.latents.family_of(latent).to_string())?;
+    builder = builder.families(&file.latents.family.to_string())?;
+    for (latent, family) in &file.latents.each {
+        builder = builder.family(latent, &family.to_string())?;
     }
     for (observation, key) in encoder.observations.iter().zip(keys.clone()) {
         let own = file

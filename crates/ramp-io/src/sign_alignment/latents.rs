@@ -3,7 +3,8 @@
 use crate::Result;
 use crate::encode::Encoding;
 use crate::run::Project;
-use ramp::data::Dataset;
+use ramp::data::Step;
+use ramp::graph::TimeAxis;
 
 /// Samples that decide.
 const LOOKED_AT: usize = 2000;
@@ -23,11 +24,15 @@ impl Project {
             .map(|o| &o.name[..])
             .collect();
         if self.encoder.chain {
+            let means = posterior.latent(TimeAxis::LATENT)?.mean_array();
+            let (steps, width) = (means.shape()[1], means.shape()[2]);
             let mut total = 0.0;
-            for (t, latent) in posterior.latents().iter().enumerate() {
-                let means = latent.means(0);
+            for step in 0..steps {
+                let means: Vec<f64> = (0..posterior.rows())
+                    .map(|row| means.row(row)[step * width])
+                    .collect();
                 for name in &numbers {
-                    total += agreement(&means, &data, &format!("{name}@{}", t + 1))?;
+                    total += agreement(&means, data.observation(name)?.step(step));
                 }
             }
             if total < 0.0 {
@@ -40,7 +45,7 @@ impl Project {
             let means = latent.means(0);
             let mut total = 0.0;
             for name in &numbers {
-                total += agreement(&means, &data, name)?;
+                total += agreement(&means, data.observation(name)?.step(0));
             }
             if total < 0.0 {
                 let _kept = self.model.flip_sign(k);
@@ -51,8 +56,7 @@ impl Project {
 }
 
 /// The covariance of posterior means with an observed number, over the samples that have it; zero where too few do.
-fn agreement(means: &[f64], data: &Dataset, name: &str) -> Result<f64> {
-    let observation = data.observation(name)?;
+fn agreement(means: &[f64], observation: Step<'_>) -> f64 {
     let (mut product, mut mean_sum, mut value_sum, mut count) = (0.0, 0.0, 0.0, 0.0);
     for (row, &mean) in means.iter().enumerate() {
         if observation.is_present(row) {
@@ -66,7 +70,7 @@ fn agreement(means: &[f64], data: &Dataset, name: &str) -> Result<f64> {
         }
     }
     match count {
-        0.0 => Ok(0.0),
-        count => Ok((product - mean_sum * value_sum / count) / count),
+        0.0 => 0.0,
+        count => (product - mean_sum * value_sum / count) / count,
     }
 }

@@ -31,7 +31,11 @@ pub struct PosteriorColumn {
 /// assert_eq!(names("von_mises x gaussian"), ["mean1", "sd1", "mean2", "sd2"]);
 /// ```
 pub fn posterior_columns(belief: &Belief) -> Vec<PosteriorColumn> {
-    let sizes: Vec<usize> = belief.parts().iter().map(coordinates).collect();
+    let sizes: Vec<usize> = belief
+        .parts()
+        .iter()
+        .map(|part| part.size().value)
+        .collect();
     let is_levels = |part: &AnyFamily| matches!(part, AnyFamily::Categorical(_));
     let numbers: usize = belief
         .parts()
@@ -72,36 +76,12 @@ pub fn posterior_columns(belief: &Belief) -> Vec<PosteriorColumn> {
     columns
 }
 
-/// How many coordinates a description has for a family.
-fn coordinates(part: &AnyFamily) -> usize {
-    match part {
-        AnyFamily::Categorical(f) => f.levels,
-        AnyFamily::Dirichlet(f) => f.levels,
-        AnyFamily::Gaussian(f) => f.dim,
-        AnyFamily::Diagonal(f) => f.dim,
-        AnyFamily::Beta(f) => f.dim,
-        AnyFamily::Gamma(f) => f.dim,
-        AnyFamily::VonMises(f) => f.dim,
-    }
-}
-
-/// The values of these columns for every sample, column by column.
-pub fn posterior_values(
-    columns: &[PosteriorColumn],
-    posterior: &LatentPosterior,
-    rows: usize,
-) -> Vec<Vec<f64>> {
-    let mut values = vec![Vec::with_capacity(rows); columns.len()];
-    for row in 0..rows {
-        let description = posterior.describe(row);
-        for (to, column) in values.iter_mut().zip(columns) {
-            let from = if column.sd {
-                &description.sd
-            } else {
-                &description.mean
-            };
-            to.push(from[column.coordinate]);
-        }
-    }
-    values
+/// The values of these columns, column by column: for every sample, of a chain for every step of every sample.
+pub fn posterior_values(columns: &[PosteriorColumn], posterior: &LatentPosterior) -> Vec<Vec<f64>> {
+    let (means, sds) = posterior.moments();
+    let of = |column: &PosteriorColumn| {
+        let from = if column.sd { &sds } else { &means };
+        from.column(column.coordinate).collect()
+    };
+    columns.iter().map(of).collect()
 }

@@ -10,7 +10,7 @@ use crate::message::Node;
 use crate::network::{Network, NetworkSpec};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What a network's last weights, and so its outputs, are multiplied with to begin [`Initialisation::ScaledDown`].
@@ -39,23 +39,7 @@ pub struct ModelBuilder {
 
 impl ModelBuilder {
     pub(super) fn new(tree: FactorTree) -> Self {
-        let mut spec = ModelSpec {
-            version: 0,
-            latents: vec![],
-            families: vec![crate::family::Gaussian { dim: 1 }.into(); tree.latents().len()],
-            priors: BTreeMap::new(),
-            observations: vec![],
-            features: vec![],
-            factors: vec![],
-            tying: Tying::Separate,
-            inputs: Inputs::default(),
-            message: NetworkSpec::default(),
-            observation: NetworkSpec::default(),
-            networks: BTreeMap::new(),
-            init: Initialisation::default(),
-            seed: 0,
-        };
-        spec.describe_tree(&tree);
+        let spec = ModelSpec::new(&tree);
         ModelBuilder {
             tree,
             spec,
@@ -76,14 +60,28 @@ impl ModelBuilder {
     /// The family of every latent, such as `gaussian(2)`; one-dimensional Gaussians by default.
     pub fn families(mut self, family: &str) -> Result<Self> {
         let belief: Belief = family.parse()?;
-        self.spec.families.fill(belief);
+        self.spec.families = vec![belief];
         Ok(self)
     }
 
     /// The family of one latent.
     pub fn family(mut self, latent: &str, family: &str) -> Result<Self> {
         let k = self.latent(latent)?;
+        self.spec.families = self.spec.each_family(self.tree.latents().len());
         self.spec.families[k] = family.parse()?;
+        Ok(self)
+    }
+
+    /// The family of every latent: a product, or one of your own ([`Belief::own`]).
+    pub fn beliefs(mut self, belief: Belief) -> Self {
+        self.spec.families.fill(belief);
+        self
+    }
+
+    /// The family of one latent: a product, or one of your own.
+    pub fn belief(mut self, latent: &str, belief: Belief) -> Result<Self> {
+        let k = self.latent(latent)?;
+        self.spec.families[k] = belief;
         Ok(self)
     }
 
@@ -114,7 +112,7 @@ impl ModelBuilder {
         self
     }
 
-    /// What networks see of a belief.
+    /// How beliefs are parametrised as inputs of networks.
     pub fn inputs(mut self, inputs: Inputs) -> Self {
         self.spec.inputs = inputs;
         self
@@ -138,7 +136,7 @@ impl ModelBuilder {
         self
     }
 
-    /// A network of your own for one key. It is not stored with the model: build it in again before loading weights.
+    /// A network of your own for one key. A stored model holds its weights and its key; [`Model::load_with`] asks for it.
     pub fn own_network(mut self, key: impl Into<String>, network: Box<dyn Network>) -> Self {
         self.own.insert(key.into(), network.into());
         self
@@ -166,12 +164,19 @@ impl ModelBuilder {
 
     /// Builds the model for observations like those of a data set.
     pub fn build(mut self, data: &Dataset) -> Result<Model> {
-        self.spec.features = self
-            .tree
-            .observations()
-            .iter()
-            .map(|&v| data.observation(self.tree.name(v)).map(|o| o.features()))
-            .collect::<Result<_>>()?;
+        self.spec.features = match self.tree.time_axis() {
+            Some(time) => time
+                .series()
+                .iter()
+                .map(|series| Ok(data.sequence(series)?.features()))
+                .collect::<Result<_>>()?,
+            None => self
+                .tree
+                .observations()
+                .iter()
+                .map(|&v| Ok(data.single(self.tree.name(v))?.features()))
+                .collect::<Result<_>>()?,
+        };
         self.build_as_stored()
     }
 
@@ -179,25 +184,37 @@ impl ModelBuilder {
     pub fn build_as_stored(self) -> Result<Model> {
         let ModelBuilder {
             tree,
-            spec,
+            mut spec,
             mut own,
         } = self;
-        let (tree, spec) = (&tree, &spec);
-        if spec.features.len() != tree.observations().len()
-            || spec.families.len() != tree.latents().len()
-        {
+        if let Some(key) = spec.own_networks.iter().find(|key| !own.contains_key(*key)) {
+            return Err(ModelError::MissingNetwork { key: key.clone() }.into());
+        }
+        spec.own_networks = own.keys().cloned().collect();
+        spec.own_networks.sort();
+        let families = spec.each_family(tree.latents().len());
+        let features = spec.each_features();
+        if features.len() != tree.observations().len() || families.len() != tree.latents().len() {
             return Err(ModelError::Sizes {
-                features: spec.features.len(),
-                families: spec.families.len(),
+                features: features.len(),
+                families: families.len(),
                 observations: tree.observations().len(),
                 latents: tree.latents().len(),
             }
             .into());
         }
+        let alike = families.windows(2).all(|w| w[0] == w[1]);
+        if tree.time_axis().is_some() && !alike {
+            return Err(ModelError::StepFamilies.into());
+        }
+        if alike {
+            spec.families.truncate(1);
+        }
+        let (tree, spec) = (&tree, &spec);
         let nodes: Vec<Node> = tree
             .latents()
             .iter()
-            .zip(&spec.families)
+            .zip(&families)
             .map(|(&v, belief)| {
                 let prior = spec
                     .priors
@@ -218,13 +235,7 @@ impl ModelBuilder {
             })
             .collect::<Result<_>>()?;
         let assignment = spec.tying.assign(tree);
-        let plan = Plan::new(
-            tree,
-            &spec.families,
-            &spec.features,
-            spec.inputs,
-            &assignment,
-        )?;
+        let plan = Plan::new(tree, &families, &features, spec.inputs, &assignment)?;
 
         for key in spec.networks.keys().chain(own.keys()) {
             if !assignment.keys.contains(key) {
@@ -246,7 +257,7 @@ impl ModelBuilder {
             let observes = plan.sources[first]
                 .iter()
                 .all(|s| matches!(s, Source::Observation { .. }));
-            let brought = own.contains_key(key);
+            let is_own = own.contains_key(key);
             let network = match (own.remove(key), spec.networks.get(key)) {
                 (Some(network), _) => network,
                 (None, Some(special)) => special.build(inputs, outputs)?.into(),
@@ -268,7 +279,7 @@ impl ModelBuilder {
             networks.push(NetworkSlot {
                 key: key.clone(),
                 network,
-                own: brought,
+                own: is_own,
                 span: start..end,
             });
         }
@@ -292,6 +303,7 @@ impl ModelBuilder {
         }
         Ok(Model {
             inputs: spec.inputs,
+            features,
             tree: tree.clone(),
             spec: spec.clone(),
             nodes,

@@ -108,14 +108,40 @@ pub enum ModelError {
     },
     /// A stored model of a later form.
     #[error(
-        "the model was stored in form {found} by a newer version of this software; this one reads up to {known}"
+        "the model was stored in form {found} by a newer version of this software; this one reads form {known}: read it with that"
     )]
     Newer {
         /// Its form.
         found: u32,
-        /// The latest that is known here.
+        /// The form that is known here.
         known: u32,
     },
+    /// A stored model of an earlier form.
+    #[error(
+        "the model was stored in form {found} by an older version of this software; this one reads form {known}: fit it again"
+    )]
+    Older {
+        /// Its form.
+        found: u32,
+        /// The form that is known here.
+        known: u32,
+    },
+    /// Steps of a chain with different families.
+    #[error(
+        "the steps of a chain must have the same family; make a tree of separate variables where they differ"
+    )]
+    StepFamilies,
+    /// A chain that is not tied over time.
+    #[error(
+        "the chain cannot be unrolled: its tree must be a chain in time and its networks be tied by role"
+    )]
+    NotUnrollable,
+    /// Steps of a chain with different priors.
+    #[error("the chain cannot be unrolled: its steps must have the same prior")]
+    StepPriors,
+    /// A chain whose networks depend on its length.
+    #[error("the chain cannot be unrolled: a longer chain has other networks")]
+    OtherNetworks,
     /// A network that says nothing of its arrays, where they are needed.
     #[error(
         "network `{network}` does not say how its arrays lie; implement `Network::layout` for it"

@@ -16,7 +16,7 @@ use crate::{Error, Result};
 /// ```
 /// use ramp::{data::Dataset, graph::{FactorTree, Tying}, infer::Filter, model::Model};
 ///
-/// let data = (1..=3).try_fold(Dataset::new(), |data, t| data.observe(format!("x{t}"), 1, vec![0.5; 4]))?;
+/// let data = Dataset::new().observe_sequence("x", 3, 1, vec![0.5; 12])?;
 /// let model = Model::builder(FactorTree::chain(3)?).tying(Tying::Role).build(&data)?;
 /// let mut filter = Filter::new(&model)?;
 /// for observation in [Some(0.5), None, Some(-1.0), Some(2.0)] {

@@ -7,17 +7,21 @@ mod error;
 pub(crate) mod filter;
 mod pass;
 mod plan;
+mod resize_chain;
+#[cfg(test)]
+mod sequence_tests;
 mod sign_alignment;
 mod spec;
+mod stored;
 #[cfg(test)]
 mod tests;
-mod unroll;
 
 pub use builder::ModelBuilder;
 pub use error::{ArrayProblem, ModelError};
-pub use spec::{Initialisation, ModelSpec};
+pub use spec::{Initialisation, ModelSpec, TreeSpec};
+pub use stored::Registry;
 
-use crate::data::{Dataset, Observation};
+use crate::data::{Dataset, Observation, Step};
 use crate::family::{Belief, Inputs};
 use crate::graph::FactorTree;
 use crate::message::{Messages, Node, Presence};
@@ -27,6 +31,7 @@ use crate::{Error, Result};
 use pass::{Arena, BlockState};
 use plan::{Plan, Source, Terms};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -58,6 +63,8 @@ pub struct Model {
     pub(crate) spec: ModelSpec,
     tree: FactorTree,
     inputs: Inputs,
+    /// Numbers per sample of every observation.
+    features: Vec<usize>,
     pub(crate) nodes: Vec<Node>,
     plan: Plan,
     pub(crate) networks: Vec<NetworkSlot>,
@@ -66,16 +73,27 @@ pub struct Model {
 
 /// A data set whose observations have been matched to a model's.
 pub(crate) struct Bound<'a> {
-    observations: Vec<&'a Observation>,
-    /// Steps of every sample where they differ; only for chains.
-    lengths: Option<&'a [u32]>,
+    /// For every observation of the tree its block of numbers, of a sequence the step: views, nothing is copied.
+    observations: Vec<Step<'a>>,
+    /// Steps of every sample where they differ, or where the chain is longer.
+    lengths: Option<Cow<'a, [u32]>>,
     rows: usize,
 }
 
-impl Bound<'_> {
+impl<'a> Bound<'a> {
     /// How many samples.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// The block of one of the tree's observations.
+    pub fn observation(&self, index: usize) -> Step<'a> {
+        self.observations[index]
+    }
+
+    /// How many steps each sample has, where not all have as many as the chain.
+    pub fn lengths(&self) -> Option<&[u32]> {
+        self.lengths.as_deref()
     }
 }
 
@@ -119,8 +137,8 @@ pub(crate) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    fn observation(&self, index: usize) -> &Observation {
-        self.bound.observations[index]
+    fn observation(&self, index: usize) -> Step<'_> {
+        self.bound.observation(index)
     }
 
     /// Whether a row of the batch has an observation that is not hidden.
@@ -221,25 +239,45 @@ impl Model {
 
     /// Matches a data set's observations to the tree's.
     pub(crate) fn bind<'a>(&self, data: &'a Dataset) -> Result<Bound<'a>> {
-        let observations = self
-            .tree
-            .observations()
-            .iter()
-            .zip(&self.spec.features)
-            .map(|(&v, &features)| {
-                let found = data.observation(self.tree.name(v))?;
-                if found.features() != features {
-                    return Err(ModelError::Features {
-                        observation: found.name().to_string(),
-                        found: found.features(),
-                        expected: features,
-                    }
-                    .into());
-                }
-                Ok(found)
-            })
-            .collect::<Result<Vec<_>>>()?;
-        if let Some(lengths) = data.lengths() {
+        let fits = |found: &Observation, features: usize| match found.features() == features {
+            true => Ok(()),
+            false => Err(ModelError::Features {
+                observation: found.name().into(),
+                found: found.features(),
+                expected: features,
+            }),
+        };
+        let mut observations = Vec::with_capacity(self.features.len());
+        let mut lengths = data.lengths().map(Cow::Borrowed);
+        if let Some(time) = self.tree.time_axis() {
+            let sequences = time
+                .series()
+                .iter()
+                .zip(&self.features)
+                .map(|(series, &features)| {
+                    let found = data.sequence(series)?;
+                    fits(found, features)?;
+                    Ok(found)
+                })
+                .collect::<Result<Vec<_>>>()?;
+            for step in 0..time.steps() {
+                observations.extend(sequences.iter().map(|s| s.step(step)));
+            }
+            let steps = data.steps().unwrap_or(0);
+            if lengths.is_none() && steps != time.steps() {
+                lengths = Some(Cow::Owned(vec![
+                    u32::try_from(steps).unwrap_or(u32::MAX);
+                    data.rows()
+                ]));
+            }
+        } else {
+            for (&v, &features) in self.tree.observations().iter().zip(&self.features) {
+                let found = data.single(self.tree.name(v))?;
+                fits(found.observation(), features)?;
+                observations.push(found);
+            }
+        }
+        if let Some(lengths) = &lengths {
             if !self.tree.is_chain() {
                 return Err(ModelError::LengthsWithoutChain.into());
             }
@@ -255,7 +293,7 @@ impl Model {
         }
         Ok(Bound {
             observations,
-            lengths: data.lengths(),
+            lengths,
             rows: data.rows(),
         })
     }
@@ -330,7 +368,7 @@ impl Model {
                         }
                     }
                 }
-                if let Some(lengths) = bound.lengths {
+                if let Some(lengths) = bound.lengths() {
                     // Nothing is said about what comes after a sequence's end.
                     let step = self.plan.target[m as usize];
                     for (r, &n) in samples.iter().enumerate() {

@@ -13,8 +13,7 @@ fn network(text: &str) -> NetworkSpec {
 /// Random observations for every leaf of a tree, some missing.
 fn noise(tree: &FactorTree, features: usize, rows: usize, missing: f64, seed: u64) -> Dataset {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut data = Dataset::new();
-    for &x in tree.observations() {
+    let columns = tree.observations().iter().map(|_| {
         let mut values = vec![];
         for _ in 0..rows {
             let there = !rng.random_bool(missing);
@@ -26,7 +25,33 @@ fn noise(tree: &FactorTree, features: usize, rows: usize, missing: f64, seed: u6
                 }
             }));
         }
-        data = data.observe(tree.name(x), features, values).unwrap();
+        values
+    });
+    dataset(tree, features, &columns.collect::<Vec<_>>())
+}
+
+/// A data set of the values of every leaf of a tree; of a chain in time, sequences.
+fn dataset(tree: &FactorTree, features: usize, columns: &[Vec<f32>]) -> Dataset {
+    let Some(time) = tree.time_axis() else {
+        let named = tree.observations().iter().zip(columns);
+        return named.fold(Dataset::new(), |data, (&x, values)| {
+            data.observe(tree.name(x), features, values.clone())
+                .unwrap()
+        });
+    };
+    let rows = columns[0].len() / features;
+    let mut data = Dataset::new();
+    for (series, name) in time.series().iter().enumerate() {
+        let cells = (0..rows).flat_map(|row| (0..time.steps()).map(move |step| (row, step)));
+        let values = cells
+            .flat_map(|(row, step)| {
+                &columns[time.observation(series, step)][row * features..][..features]
+            })
+            .copied()
+            .collect();
+        data = data
+            .observe_sequence(name, time.steps(), features, values)
+            .unwrap();
     }
     data
 }
@@ -312,7 +337,7 @@ fn a_stored_spec_builds_the_same_model() {
         model.posterior(&data).unwrap(),
         again.posterior(&data).unwrap(),
     );
-    assert_eq!(a.latents()[2].natural(7), b.latents()[2].natural(7));
+    assert_eq!(a.latents()[0].naturals(), b.latents()[0].naturals());
 }
 
 #[test]
@@ -332,17 +357,38 @@ fn sequences_of_unequal_length_are_as_good_as_chains_of_their_own_length() {
     let whole = data.clone().with_lengths(vec![short as u32; rows]).unwrap();
     let (a, b) = (
         model.posterior(&whole).unwrap(),
-        cut.posterior(&data).unwrap(),
+        cut.posterior(&whole).unwrap(),
     );
-    for t in 0..short {
-        for row in 0..rows {
-            assert_eq!(a.latents()[t].natural(row), b.latents()[t].natural(row));
+    let (a, b) = (&a.latents()[0], &b.latents()[0]);
+    for row in 0..rows {
+        for t in 0..long {
+            match t < short {
+                true => assert_eq!(a.natural_at(row, t), b.natural_at(row, t)),
+                false => {
+                    assert!(a.natural_at(row, t).iter().all(|x| x.is_nan()));
+                    assert!(a.describe_at(row, t).mean.iter().all(|x| x.is_nan()));
+                }
+            }
         }
+    }
+    // A longer chain takes shorter data as it is.
+    let longer = model.unrolled(long + 3).unwrap();
+    let (longer, same) = (
+        longer.posterior(&data).unwrap(),
+        model.posterior(&data).unwrap(),
+    );
+    for row in 0..rows {
+        let dim = 5 * long;
+        assert_eq!(
+            longer.latents()[0].natural(row)[..dim],
+            *same.latents()[0].natural(row)
+        );
+        assert!(longer.latents()[0].natural_at(row, long)[0].is_nan());
     }
     let reference = crate::infer::SupportSet::new(&model, &whole, rows).unwrap();
     let scores = reference.scores(&model, &whole).unwrap();
-    let same = crate::infer::SupportSet::new(&cut, &data, rows).unwrap();
-    let expected = same.scores(&cut, &data).unwrap();
+    let same = crate::infer::SupportSet::new(&cut, &whole, rows).unwrap();
+    let expected = same.scores(&cut, &whole).unwrap();
     for t in 0..long {
         for (row, &f) in scores.latent(t).iter().enumerate() {
             let expected = if t < short {
@@ -353,13 +399,18 @@ fn sequences_of_unequal_length_are_as_good_as_chains_of_their_own_length() {
             assert!((f - expected).abs() < 1e-6, "step {t}: {f} or {expected}");
         }
     }
-    let says = |lengths| {
-        model
-            .posterior(&data.clone().with_lengths(lengths).unwrap())
-            .unwrap_err()
-            .to_string()
-    };
-    assert!(says(vec![9; rows]).contains("sequence 0 has 9 steps but the chain has 7"));
+    let error = cut.posterior(&data).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Model(ModelError::TooLong {
+                sequence: 0,
+                length: 7,
+                steps: 4
+            })
+        ),
+        "{error}"
+    );
 }
 
 #[test]

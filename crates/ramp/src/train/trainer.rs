@@ -135,12 +135,8 @@ impl<'a> Trainer<'a> {
         if tell(&mut self.observers, &start) == Control::Stop {
             stop = Stop::Interrupted;
         }
-        let (observations, latents) = (model.tree().observations(), model.tree().latents());
         let mut work = Work {
-            series: match model.tree().is_chain() && latents.len() > 1 {
-                true => (observations.len() / latents.len()).max(1),
-                false => 1,
-            },
+            series: model.tree().time_axis().map_or(1, |t| t.series().len()),
             step: Workspace::default(),
             held_out: Workspace::default(),
             gradient: vec![0.0; model.parameters().len()],

@@ -1,23 +1,25 @@
 //! Variables and factors as they are being written down, before anyone has checked them.
 
-use super::{FactorTree, GraphError, Kind, check};
+use super::{FactorTree, GraphError, Kind, TimeAxis, check};
 use std::collections::HashMap;
 
-/// Unchecked variables and factors; every constructor fills one in and calls [`Draft::finish`].
+/// Unchecked variables and factors; every constructor fills one in and calls [`Unchecked::finish`].
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct Unchecked {
     pub(super) names: Vec<String>,
     pub(super) kinds: Vec<Kind>,
     /// Where each factor's members start in `members`; the last entry is the end.
     pub(super) starts: Vec<usize>,
     pub(super) members: Vec<usize>,
+    /// Of a chain in time.
+    pub(super) time: Option<TimeAxis>,
 }
 
-impl Draft {
+impl Unchecked {
     pub(super) fn new() -> Self {
-        Draft {
+        Unchecked {
             starts: vec![0],
-            ..Draft::default()
+            ..Unchecked::default()
         }
     }
 
@@ -28,7 +30,7 @@ impl Draft {
     where
         F: IntoIterator<Item = &'a str>,
     {
-        let mut draft = Draft::new();
+        let mut draft = Unchecked::new();
         let mut known = HashMap::new();
         for factor in factors {
             for name in factor {
