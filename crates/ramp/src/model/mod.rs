@@ -12,6 +12,7 @@ mod resize_chain;
 mod sequence_tests;
 mod sign_alignment;
 mod spec;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ pub use builder::ModelBuilder;
 pub(crate) use chain_step::ChainStep;
 pub use error::{ArrayProblem, ModelError};
 pub use spec::{Initialisation, ModelSpec, TreeSpec};
+pub use stored::Registry;
 
 use crate::data::{Dataset, Observation, Step};
 use crate::family::{Belief, Inputs};
