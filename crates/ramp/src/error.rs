@@ -30,6 +30,10 @@ pub enum Error {
     /// Variables and factors that do not make a tree.
     #[error(transparent)]
     Graph(#[from] crate::graph::GraphError),
+
+    /// Settings of training, a checkpoint, or someone who stopped it.
+    #[error(transparent)]
+    Train(#[from] crate::train::TrainError),
 }
 
 impl Error {
@@ -37,7 +41,7 @@ impl Error {
     pub fn is_user_mistake(&self) -> bool {
         matches!(
             self,
-            Error::Invalid(_) | Error::Graph(_) | Error::NotFinite { .. }
+            Error::Invalid(_) | Error::Graph(_) | Error::Train(_) | Error::NotFinite { .. }
         )
     }
 }

@@ -1,18 +1,20 @@
-//! Learning from sequences by Adam on minibatches, whatever the model: steps, checkpoints, a way to stop.
+//! A model of sequences as a problem for the training loop: minibatches, gradients in parallel, random starts to choose among.
 
-use super::adam::{Adam, Step};
+use super::draws;
 use super::sequences::Sequences;
-use super::{checkpoint, draws};
 use crate::error::LabError;
 use crate::metrics::mean;
-use ramp::train::{Control, Decay, TrainSpec};
+use ramp::train::{
+    Control, Decay, Event, Group, Identity, Problem, Record, TrainError, TrainSpec, Trainer,
+    read_records,
+};
 use rand::SeedableRng;
 use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Parts of a batch whose gradients are summed on their own: fixed, so that threads do not change the result.
 const PARTS: usize = 8;
@@ -37,7 +39,8 @@ pub struct LearningSpec {
 }
 
 impl LearningSpec {
-    fn schedule(&self) -> TrainSpec {
+    /// What the training loop has to know.
+    pub fn train(&self) -> TrainSpec {
         TrainSpec {
             iterations: self.iterations,
             batch: Some(self.batch),
@@ -57,6 +60,9 @@ pub struct Batch {
     iteration: usize,
 }
 
+/// The gradients of parts of a batch: room that is reused from step to step.
+pub type Parts = Vec<(f64, Vec<f32>)>;
+
 impl Batch {
     pub(super) fn new(sequences: Vec<usize>, seed: u64, iteration: usize) -> Self {
         Batch {
@@ -72,43 +78,60 @@ impl Batch {
         draws(self.seed, self.iteration, 1 + place as u64)
     }
 
-    /// Adds up what every sequence, by its place in the batch, adds to the objective and to the gradient of so many numbers:
-    /// in parallel, and in the same order on any number of threads.
+    /// Adds up what every sequence, by its place in the batch, adds to the objective and to the gradient, which is written
+    /// over: in parallel, and in the same order on any number of threads.
     pub(super) fn sum(
         &self,
-        numbers: usize,
+        parts: &mut Parts,
+        gradient: &mut [f32],
         each: impl Fn(usize, &mut [f32]) -> f64 + Sync,
-    ) -> (f64, Vec<f32>) {
-        let places: Vec<usize> = (0..self.sequences.len()).collect();
-        let parts: Vec<(f64, Vec<f32>)> = places
-            .par_chunks(places.len().div_ceil(PARTS).max(1))
-            .map(|part| {
-                let mut gradient = vec![0.0; numbers];
-                let value = part.iter().map(|&place| each(place, &mut gradient)).sum();
-                (value, gradient)
-            })
-            .collect();
-        let mut parts = parts.into_iter();
-        let (mut value, mut gradient) = parts.next().unwrap_or((0.0, vec![0.0; numbers]));
-        for (more, part) in parts {
+    ) -> f64 {
+        let (all, numbers) = (self.sequences.len(), gradient.len());
+        let size = all.div_ceil(PARTS).max(1);
+        parts.resize_with(all.div_ceil(size), Default::default);
+        parts
+            .par_iter_mut()
+            .enumerate()
+            .for_each(|(part, (value, gradient))| {
+                gradient.clear();
+                gradient.resize(numbers, 0.0);
+                let places = part * size..all.min((part + 1) * size);
+                *value = places.map(|place| each(place, gradient)).sum();
+            });
+        let mut value = 0.0;
+        for (number, (more, part)) in parts.iter().enumerate() {
             value += more;
-            gradient
+            let pieces = gradient
                 .par_chunks_mut(1 << 14)
-                .zip(part.par_chunks(1 << 14))
-                .for_each(|(to, from)| to.iter_mut().zip(from).for_each(|(to, from)| *to += from));
+                .zip(part.par_chunks(1 << 14));
+            pieces.for_each(|(to, from)| match number {
+                0 => to.copy_from_slice(from),
+                _ => to.iter_mut().zip(from).for_each(|(to, from)| *to += from),
+            });
         }
-        (value, gradient)
+        value
     }
 }
 
-/// A model of sequences that a [`Learner`] can learn and that turns each observation into a point of the plane.
+/// An array among a model's numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// What it is.
+    pub name: String,
+    /// Where it lies.
+    pub span: Range<usize>,
+    /// The part of the learning rate that it gets.
+    pub part: f64,
+}
+
+/// A model of sequences that turns each observation into a point of the plane.
 ///
-/// All it learns lies in one flat array, so that optimiser and checkpoints need not know what it is.
-pub trait SequenceModel: Clone + Sync {
+/// All it learns lies in one flat slice, so that optimiser and checkpoints need not know what it is.
+pub trait SequenceModel: Clone + Send + Sync {
     /// How people call it.
     const NAME: &'static str;
     /// Its settings.
-    type Spec: Clone + PartialEq + Serialize + DeserializeOwned;
+    type Spec: Clone + Serialize;
 
     /// The model of data like these.
     fn new(spec: Self::Spec, data: &dyn Sequences) -> Result<Self, LabError>;
@@ -119,53 +142,52 @@ pub trait SequenceModel: Clone + Sync {
     /// How it is learned.
     fn learning(&self) -> &LearningSpec;
 
-    /// The weights that see the observations, and the part of the learning rate they get.
-    fn wide_layer(&self) -> (Range<usize>, f64);
+    /// What lies where among its numbers, one array after the other.
+    fn arrays(&self) -> Vec<Array>;
 
-    /// A random start, which may look at the data.
-    fn start(&self, data: &dyn Sequences, rng: &mut ChaCha8Rng) -> Vec<f32>;
+    /// Random weights, which may look at the data.
+    fn initialise(&self, data: &dyn Sequences, rng: &mut ChaCha8Rng) -> Vec<f32>;
 
-    /// The objective, which is to become large, and its gradient.
-    fn gradient(&self, parameters: &[f32], data: &dyn Sequences, batch: &Batch) -> (f64, Vec<f32>);
+    /// The objective, which is to become large; its gradient is written over `gradient`.
+    fn gradient(
+        &self,
+        parameters: &[f32],
+        data: &dyn Sequences,
+        batch: &Batch,
+        parts: &mut Parts,
+        gradient: &mut [f32],
+    ) -> f64;
 
     /// A point for each observation of a sequence, two numbers each.
     fn points(&self, parameters: &[f32], data: &dyn Sequences, sequence: usize) -> Vec<f64>;
 }
 
-/// A model in the course of learning. The same seed gives the same numbers on any number of threads.
+/// A model and its weights. The same seed gives the same numbers on any number of threads.
 ///
 /// ```
-/// use ramp::train::Control;
+/// use ramp::train::Trainer;
 /// use ramp_lab::baselines::{Cpc, CpcSpec, Learner, LearningSpec};
-/// use ramp_lab::pendulum::Pendulum;
+/// use ramp_lab::experiments::pendulum::data::Pendulum;
 ///
-/// let films = Pendulum { size: 8, sequences: 12, steps: 15 }.films(1, 0)?;
+/// let videos = Pendulum { size: 8, sequences: 12, steps: 15 }.videos(1, 0)?;
 /// let mut spec = CpcSpec::default();
 /// spec.learning = LearningSpec { iterations: 3, ..spec.learning };
-/// let mut cpc = Learner::<Cpc>::new(spec, &films)?;
-/// let mut history = vec![];
-/// cpc.train(&films, &mut |_, objective| {
-///     history.push(objective);
-///     Ok(Control::Continue)
-/// })?;
-/// assert_eq!(history.len(), 3);
-/// assert_eq!(cpc.embed(&films)?.len(), 12 * 15 * 2);
+/// let mut cpc = Learner::<Cpc>::new(spec, &videos)?;
+/// let fit = Trainer::new(cpc.train_spec())?.train(&mut cpc.on(&videos)?)?;
+/// assert_eq!(fit.records.len(), 3);
+/// assert_eq!(cpc.embed(&videos)?.len(), 12 * 15 * 2);
 /// # Ok::<(), ramp_lab::error::LabError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Learner<M> {
     pub(super) model: M,
     pub(super) parameters: Vec<f32>,
-    memory: Adam,
-    iteration: usize,
     /// Width of an observation.
     width: usize,
-    /// Sequences to learn from and steps in each.
-    learned: [usize; 2],
 }
 
 impl<M: SequenceModel> Learner<M> {
-    /// A model at its random start.
+    /// A model at its first random start.
     pub fn new(spec: M::Spec, data: &dyn Sequences) -> Result<Self, LabError> {
         if data.count() == 0 || data.steps() == 0 {
             return Err(LabError::Invalid(format!(
@@ -174,68 +196,80 @@ impl<M: SequenceModel> Learner<M> {
             )));
         }
         let model = M::new(spec, data)?;
-        model.learning().schedule().check()?;
-        let learned = [data.count(), data.steps()];
+        model
+            .learning()
+            .train()
+            .check()
+            .map_err(ramp::Error::from)?;
         let mut learner = Learner {
             model,
             parameters: vec![],
-            memory: Adam::new(0),
-            iteration: 0,
             width: data.width(),
-            learned,
         };
-        learner.begin(data, 0);
+        learner.initialise(data, 0);
         Ok(learner)
     }
 
     /// Goes to a random start.
-    fn begin(&mut self, data: &dyn Sequences, start: u64) {
+    fn initialise(&mut self, data: &dyn Sequences, start: usize) {
         let mut rng = ChaCha8Rng::seed_from_u64(self.model.learning().seed);
-        rng.set_stream(start);
-        self.parameters = self.model.start(data, &mut rng);
-        self.memory = Adam::new(self.parameters.len());
-        self.iteration = 0;
+        rng.set_stream(start as u64);
+        self.parameters = self.model.initialise(data, &mut rng);
     }
 
-    /// Takes the first [`LearningSpec::trial`] steps from each of [`LearningSpec::starts`] random starts and keeps the one that
-    /// got furthest: where the plane is folded early it stays folded, and the objective knows. `watch` hears of the number of
-    /// the start and of the objective of each step. Does nothing once steps were taken.
+    /// Takes the first [`LearningSpec::trial`] steps from each of [`LearningSpec::starts`] random starts, goes to the one that
+    /// got furthest and tells the folder in which training goes on: where the plane is folded early it stays folded, and
+    /// the objective knows. `watch` hears of the start and of each step. Each start has a folder of checkpoints, so that an
+    /// interrupted choice goes on where it was.
     pub fn choose_start(
         &mut self,
         data: &dyn Sequences,
-        watch: &mut dyn FnMut(usize, f64) -> Control,
-    ) -> Result<Control, LabError> {
+        folder: &Path,
+        threads: Option<usize>,
+        watch: &mut dyn FnMut(usize, &Record) -> Control,
+    ) -> Result<PathBuf, LabError> {
         let learning = self.model.learning().clone();
-        if self.iteration > 0 || learning.starts < 2 {
-            return Ok(Control::Continue);
-        }
         let trial = learning.trial.min(learning.iterations);
-        let mut best: Option<(f64, Self)> = None;
+        let place = |start: usize| folder.join(format!("start-{start}"));
+        let mut best: Option<(f64, usize)> = None;
         for start in 0..learning.starts {
-            let mut tried = self.clone();
-            tried.begin(data, start as u64);
-            let mut values = Vec::with_capacity(trial);
-            while tried.iteration < trial {
-                values.push(tried.step(data)?);
-                if watch(start, values[values.len() - 1]) == Control::Stop {
-                    return Ok(Control::Stop);
+            if read_records(&place(start))?.len() < trial {
+                self.initialise(data, start);
+                let mut stopped = false;
+                let mut trainer = Trainer::new(learning.train())?
+                    .checkpoints(place(start), trial)
+                    .observer(|event: &Event<'_, Learner<M>>| match event {
+                        Event::Step { record, .. } => {
+                            stopped = watch(start, record) == Control::Stop;
+                            match stopped || record.iteration >= trial {
+                                true => Control::Stop,
+                                false => Control::Continue,
+                            }
+                        }
+                        _ => Control::Continue,
+                    });
+                if let Some(threads) = threads {
+                    trainer = trainer.threads(threads);
+                }
+                let tried = trainer.train(&mut self.on(data)?);
+                drop(trainer);
+                match tried {
+                    Err(LabError::Ramp(ramp::Error::Train(TrainError::Interrupted { .. })))
+                        if !stopped => {}
+                    tried => drop(tried?),
                 }
             }
+            let records = read_records(&place(start))?;
+            let values: Vec<f64> = records[..trial].iter().map(|r| r.free_energy).collect();
             // Batches differ: an average over some of the last.
             let reached = mean(&values[values.len() - values.len().div_ceil(5)..]);
-            if best.as_ref().is_none_or(|(most, _)| reached > *most) {
-                best = Some((reached, tried));
+            if best.is_none_or(|(most, _)| reached > most) {
+                best = Some((reached, start));
             }
         }
-        if let Some((_, chosen)) = best {
-            *self = chosen;
-        }
-        Ok(Control::Continue)
-    }
-
-    /// Steps taken.
-    pub fn iteration(&self) -> usize {
-        self.iteration
+        let (_, chosen) = best.unwrap_or_default();
+        self.initialise(data, chosen);
+        Ok(place(chosen))
     }
 
     /// The model.
@@ -243,54 +277,21 @@ impl<M: SequenceModel> Learner<M> {
         &self.model
     }
 
-    /// Takes a step and returns the objective of its batch before it, in nats per observation.
-    pub fn step(&mut self, data: &dyn Sequences) -> Result<f64, LabError> {
-        self.check_width(data)?;
-        let learning = self.model.learning();
-        let rate = learning.schedule().rate(self.iteration);
-        self.iteration += 1;
-        let mut rng = draws(learning.seed, self.iteration, 0);
-        let size = learning.batch.min(data.count());
-        let mut sequences = sample(&mut rng, data.count(), size).into_vec();
-        sequences.sort_unstable();
-        let batch = Batch::new(sequences, learning.seed, self.iteration);
-        let (value, gradient) = self.model.gradient(&self.parameters, data, &batch);
-        if !value.is_finite() {
-            return Err(LabError::Invalid(format!(
-                "{} lost its way: the objective of step {} is not a number; use a smaller learning rate",
-                M::NAME,
-                self.iteration
-            )));
-        }
-        let (wide, part) = self.model.wide_layer();
-        let (first, second) = self.memory.whole();
-        for (range, rate) in [
-            (0..wide.start, rate),
-            (wide.clone(), part * rate),
-            (wide.end..gradient.len(), rate),
-        ] {
-            Step::new(self.iteration, rate).apply(
-                &gradient[range.clone()],
-                &mut self.parameters[range.clone()],
-                (&mut first[range.clone()], &mut second[range]),
-            );
-        }
-        Ok(value)
+    /// The settings of its training loop.
+    pub fn train_spec(&self) -> TrainSpec {
+        self.model.learning().train()
     }
 
-    /// Takes the steps that are left; `watch` hears of the objective after each, and may save the state or stop.
-    pub fn train(
-        &mut self,
-        data: &dyn Sequences,
-        watch: &mut dyn FnMut(&Self, f64) -> Result<Control, LabError>,
-    ) -> Result<Control, LabError> {
-        while self.iteration < self.model.learning().iterations {
-            let value = self.step(data)?;
-            if watch(self, value)? == Control::Stop {
-                return Ok(Control::Stop);
-            }
-        }
-        Ok(Control::Continue)
+    /// The problem of learning from these sequences.
+    pub fn on<'a>(&'a mut self, data: &'a dyn Sequences) -> Result<Learning<'a, M>, LabError> {
+        self.check_width(data)?;
+        let seed = self.model.learning().seed;
+        Ok(Learning {
+            learner: self,
+            data,
+            batch: Batch::new(vec![], seed, 0),
+            parts: vec![],
+        })
     }
 
     /// The point of every observation, sequence by sequence and step by step, two numbers each.
@@ -321,34 +322,87 @@ impl<M: SequenceModel> Learner<M> {
             data.width()
         )))
     }
+}
 
-    /// Writes the state to a file, whole or not at all.
-    pub fn save(&self, path: &Path) -> Result<(), LabError> {
-        let settings = (self.model.spec(), self.learned);
-        checkpoint::save(M::NAME, path, settings, self.iteration, &self.arrays())
+/// A learner and the sequences it learns from.
+pub struct Learning<'a, M> {
+    learner: &'a mut Learner<M>,
+    data: &'a dyn Sequences,
+    batch: Batch,
+    parts: Parts,
+}
+
+impl<M: SequenceModel> Problem for Learning<'_, M> {
+    type Model = Learner<M>;
+    type Error = LabError;
+
+    fn model(&self) -> &Learner<M> {
+        self.learner
     }
 
-    /// Goes on from a file, if it is there; refuses the state of other settings or data.
-    pub fn resume(&mut self, path: &Path) -> Result<(), LabError> {
-        let settings = (self.model.spec().clone(), self.learned);
-        if let Some((iteration, stored)) =
-            checkpoint::load(M::NAME, path, &settings, &self.arrays())?
-        {
-            let mut stored = stored.into_iter();
-            let mut next = || stored.next().unwrap_or_default();
-            self.parameters = next();
-            self.memory = Adam::from_parts(next(), next());
-            self.iteration = iteration;
+    fn parameters(&self) -> &[f32] {
+        &self.learner.parameters
+    }
+
+    fn parameters_mut(&mut self) -> &mut [f32] {
+        &mut self.learner.parameters
+    }
+
+    fn groups(&self) -> Vec<Group> {
+        let arrays = self.learner.model.arrays().into_iter();
+        arrays
+            .map(|array| Group {
+                span: array.span,
+                decays: false,
+                part: array.part,
+            })
+            .collect()
+    }
+
+    fn step(&mut self, iteration: usize, gradient: &mut [f32]) -> Result<f64, LabError> {
+        let Learner {
+            model, parameters, ..
+        } = &*self.learner;
+        self.batch.iteration = iteration + 1;
+        let size = model.learning().batch.min(self.data.count());
+        let mut rng = draws(self.batch.seed, self.batch.iteration, 0);
+        self.batch.sequences.clear();
+        self.batch
+            .sequences
+            .extend(sample(&mut rng, self.data.count(), size));
+        self.batch.sequences.sort_unstable();
+        let value = model.gradient(
+            parameters,
+            self.data,
+            &self.batch,
+            &mut self.parts,
+            gradient,
+        );
+        match value.is_finite() {
+            true => Ok(value),
+            false => Err(LabError::Diverged {
+                method: M::NAME,
+                step: self.batch.iteration,
+            }),
         }
-        Ok(())
     }
 
-    fn arrays(&self) -> [(&'static str, &[f32]); 3] {
-        [
-            ("parameters", &self.parameters),
-            ("parameters.first", self.memory.first()),
-            ("parameters.second", self.memory.second()),
-        ]
+    fn identity(&self) -> Result<Identity, LabError> {
+        let settings = serde_json::to_value((
+            M::NAME,
+            self.learner.model.spec(),
+            self.data.steps(),
+            self.data.width(),
+        ));
+        Ok(Identity {
+            model: settings.map_err(|e| LabError::Json {
+                what: M::NAME.into(),
+                source: e,
+            })?,
+            samples: self.data.count(),
+            // Made from a seed, which is among the settings.
+            data: 0,
+        })
     }
 }
 
@@ -356,177 +410,217 @@ impl<M: SequenceModel> Learner<M> {
 pub(super) mod tests {
     use super::*;
     use crate::baselines::{Svae, SvaeSpec};
-    use crate::pendulum::Pendulum;
+    use crate::experiments::pendulum::data::{Pendulum, Videos};
     use rand_distr::Distribution;
     use rand_distr::StandardNormal;
 
-    /// Checks a gradient in `f32` by central differences along directions half random, half uphill, so that each derivative is
-    /// well above rounding; then number by number wherever the gradient is large.
-    pub fn check_directions(start: &[f32], at: impl Fn(&[f32]) -> (f64, Vec<f32>)) {
+    /// Checks a gradient in `f32` by central differences, array by array: along directions half random, half uphill within the
+    /// array alone, so that each derivative is well above rounding; then number by number wherever it is large in its array.
+    pub fn check_gradient<M: SequenceModel>(
+        model: &M,
+        start: &[f32],
+        data: &dyn Sequences,
+        batch: &Batch,
+    ) {
+        let mut parts = vec![];
+        let mut at = |parameters: &[f32]| {
+            let mut gradient = vec![f32::NAN; parameters.len()];
+            let value = model.gradient(parameters, data, batch, &mut parts, &mut gradient);
+            (value, gradient)
+        };
         let (_, gradient) = at(start);
-        let slope = |direction: &[f64], step: f64| {
+        let mut slope = |from: usize, direction: &[f64], step: f64| {
             let [high, low] = [step, -step].map(|by| {
-                let moved = start.iter().zip(direction);
-                let moved: Vec<f32> = moved
-                    .map(|(&x, d)| (f64::from(x) + by * d) as f32)
-                    .collect();
+                let mut moved = start.to_vec();
+                for (x, d) in moved[from..].iter_mut().zip(direction) {
+                    *x = (f64::from(*x) + by * d) as f32;
+                }
                 at(&moved).0
             });
             (high - low) / (2.0 * step)
         };
         let rng = &mut ChaCha8Rng::seed_from_u64(9);
         let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let uphill: Vec<f64> = gradient.iter().map(|&g| f64::from(g)).collect();
-        for _ in 0..5 {
-            let random: Vec<f64> = uphill.iter().map(|_| StandardNormal.sample(rng)).collect();
-            let (a, b) = (norm(&random), norm(&uphill));
-            let direction: Vec<f64> = random
+        let overall = norm(&gradient.iter().map(|&g| f64::from(g)).collect::<Vec<_>>());
+        let mut end = 0;
+        for Array { name, span, .. } in model.arrays() {
+            assert_eq!(span.start, end, "{name} follows the array before it");
+            end = span.end;
+            let uphill: Vec<f64> = gradient[span.clone()]
                 .iter()
-                .zip(&uphill)
-                .map(|(r, u)| r / a + 0.5 * u / b)
+                .map(|&g| f64::from(g))
                 .collect();
-            let expected: f64 = direction.iter().zip(&uphill).map(|(d, u)| d * u).sum();
-            let found = slope(&direction, 2e-3);
+            let own = norm(&uphill);
             assert!(
-                (found - expected).abs() < 3e-3 * expected.abs(),
-                "{expected} by backward, {found} by differences"
+                own > 1e-4 * overall,
+                "{name} has no gradient: {own} of {overall}"
             );
-        }
-        let largest = uphill.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-        for (i, &expected) in uphill.iter().enumerate().rev() {
-            // Every number of the dynamics, which come last, and all that matter elsewhere.
-            if expected.abs() < 0.1 * largest && i + 16 < uphill.len() {
-                continue;
+            for _ in 0..3 {
+                let random: Vec<f64> = uphill.iter().map(|_| StandardNormal.sample(rng)).collect();
+                let length = norm(&random);
+                let direction: Vec<f64> = random
+                    .iter()
+                    .zip(&uphill)
+                    .map(|(r, u)| r / length + 0.5 * u / own)
+                    .collect();
+                let expected: f64 = direction.iter().zip(&uphill).map(|(d, u)| d * u).sum();
+                let found = slope(span.start, &direction, 4e-3);
+                assert!(
+                    (found - expected).abs() < 1e-2 * expected.abs() + 2e-3 * own + 2e-5 * overall,
+                    "{name}: {expected} by backward, {found} by differences"
+                );
             }
-            let mut one = vec![0.0; uphill.len()];
-            one[i] = 1.0;
-            let found = slope(&one, 5e-3);
-            assert!(
-                (found - expected).abs() < 5e-3 * (largest + expected.abs()),
-                "number {i}: {expected} by backward, {found} by differences"
-            );
+            let largest = uphill.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+            // The largest few of every array: a swapped index cannot hide behind larger arrays.
+            let mut order: Vec<usize> = (0..uphill.len()).collect();
+            order.sort_by(|&a, &b| uphill[b].abs().total_cmp(&uphill[a].abs()));
+            for &i in order.iter().take(24) {
+                let found = slope(span.start + i, &[1.0], 5e-3);
+                assert!(
+                    (found - uphill[i]).abs() < 1e-2 * largest + 2e-5 * overall,
+                    "number {i} of {name}: {} by backward, {found} by differences",
+                    uphill[i]
+                );
+            }
         }
+        assert_eq!(end, start.len(), "every number belongs to an array");
     }
 
-    #[test]
-    fn threads_and_interruptions_change_nothing() {
+    fn videos() -> Videos {
         let sizes = Pendulum {
             size: 10,
             sequences: 12,
             steps: 9,
         };
-        let films = sizes.films(3, 0).unwrap();
-        let spec = || {
-            let mut spec = SvaeSpec::default();
-            (spec.learning.iterations, spec.learning.batch) = (8, 11);
-            spec
-        };
-        let start = || Learner::<Svae>::new(spec(), &films).unwrap();
-        let on = |threads: usize, mut from: Learner<Svae>, until: usize| {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap();
-            let control = pool.install(|| {
-                from.train(&films, &mut |now, _| {
-                    Ok(match now.iteration() < until {
-                        true => Control::Continue,
-                        false => Control::Stop,
-                    })
-                })
-            });
-            assert_eq!(from.iteration(), until);
-            assert_eq!(control.unwrap(), Control::Stop);
-            from
-        };
-        let whole = on(1, start(), 8);
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("state");
-        on(3, start(), 5).save(&file).unwrap();
-        let mut resumed = start();
-        resumed.resume(&folder.path().join("nothing")).unwrap();
-        assert_eq!(resumed.iteration(), 0);
-        resumed.resume(&file).unwrap();
-        assert_eq!(resumed.iteration(), 5);
-        let resumed = on(2, resumed, 8);
-        assert_eq!(whole.parameters, resumed.parameters);
-        assert_eq!(whole.embed(&films).unwrap(), resumed.embed(&films).unwrap());
+        sizes.videos(3, 0).unwrap()
+    }
 
-        let fewer = Pendulum {
-            sequences: 5,
-            ..sizes
+    /// A small SVAE at its start.
+    fn small(videos: &Videos) -> Learner<Svae> {
+        let mut spec = SvaeSpec::default();
+        (spec.learning.iterations, spec.learning.batch) = (8, 11);
+        (spec.learning.starts, spec.learning.trial) = (3, 5);
+        Learner::new(spec, videos).unwrap()
+    }
+
+    fn trainer(of: &Learner<Svae>) -> Trainer<'static, Learner<Svae>> {
+        Trainer::new(of.train_spec()).unwrap()
+    }
+
+    #[test]
+    fn threads_and_interruptions_change_nothing() {
+        let videos = videos();
+        let mut whole = small(&videos);
+        let fit = trainer(&whole)
+            .threads(1)
+            .train(&mut whole.on(&videos).unwrap())
+            .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let mut stopped = small(&videos);
+        let outcome = trainer(&stopped)
+            .threads(3)
+            .checkpoints(folder.path(), 100)
+            .observer(|event: &Event<'_, Learner<Svae>>| match event {
+                Event::Step { record, .. } if record.iteration == 5 => Control::Stop,
+                _ => Control::Continue,
+            })
+            .train(&mut stopped.on(&videos).unwrap());
+        assert!(matches!(
+            outcome,
+            Err(LabError::Ramp(ramp::Error::Train(
+                TrainError::Interrupted { iteration: 5, .. }
+            )))
+        ));
+        let mut resumed = small(&videos);
+        let again = trainer(&resumed)
+            .threads(2)
+            .checkpoints(folder.path(), 100)
+            .train(&mut resumed.on(&videos).unwrap())
+            .unwrap();
+        assert_eq!(fit.records, again.records);
+        assert_eq!(whole.parameters, resumed.parameters);
+        assert_eq!(
+            whole.embed(&videos).unwrap(),
+            resumed.embed(&videos).unwrap()
+        );
+
+        // Fewer sequences, and another model of the same ones.
+        let refused = |videos: &Videos, mut other: Learner<Svae>| {
+            let outcome = trainer(&other)
+                .checkpoints(folder.path(), 100)
+                .train(&mut other.on(videos).unwrap());
+            outcome.unwrap_err().to_string()
         };
-        let mut other = Learner::<Svae>::new(spec(), &fewer.films(3, 0).unwrap()).unwrap();
-        let message = other.resume(&file).unwrap_err().to_string();
+        let fewer = videos.first(11);
+        let message = refused(&fewer, small(&fewer));
         assert!(
-            message.contains("SVAE") && message.contains("other settings or data"),
+            message.contains("made with 12 samples but the data now has 11"),
             "{message}"
         );
+        let mut spec = small(&videos).model().spec().clone();
+        spec.learning.seed = 1;
+        let message = refused(&videos, Learner::new(spec, &videos).unwrap());
+        assert!(message.contains("belongs to another model"), "{message}");
     }
 
     #[test]
     fn of_several_starts_the_best_is_kept() {
-        let films = Pendulum {
-            size: 10,
-            sequences: 12,
-            steps: 6,
-        }
-        .films(3, 0)
-        .unwrap();
-        let mut spec = SvaeSpec::default();
-        (spec.learning.iterations, spec.learning.batch) = (9, 12);
-        (spec.learning.starts, spec.learning.trial) = (3, 5);
-        let first = Learner::<Svae>::new(spec.clone(), &films).unwrap();
-        let mut chosen = first.clone();
+        let videos = videos();
+        let folder = tempfile::tempdir().unwrap();
+        let mut chosen = small(&videos);
         let mut heard = vec![vec![]; 3];
-        chosen
-            .choose_start(&films, &mut |start, value| {
-                heard[start].push(value);
+        // Stopped on the way, it goes on where it was.
+        let mut most = 7;
+        let stopped = chosen.choose_start(&videos, folder.path(), None, &mut |start, record| {
+            heard[start].push(record.free_energy);
+            most -= 1;
+            match most {
+                0 => Control::Stop,
+                _ => Control::Continue,
+            }
+        });
+        assert!(stopped.is_err());
+        let place = chosen
+            .choose_start(&videos, folder.path(), None, &mut |start, record| {
+                heard[start].push(record.free_energy);
                 Control::Continue
             })
             .unwrap();
-        assert_eq!(chosen.iteration(), 5);
+        assert_eq!(heard.iter().map(Vec::len).collect::<Vec<_>>(), [5; 3]);
         let last: Vec<f64> = heard.iter().map(|values| values[4]).collect();
         let best = (0..3).max_by(|&a, &b| last[a].total_cmp(&last[b])).unwrap();
-        let mut again = first.clone();
-        again.begin(&films, best as u64);
-        (0..5).for_each(|_| {
-            again.step(&films).unwrap();
-        });
-        assert_eq!(again.parameters, chosen.parameters);
-        // What has begun is not begun again, and a stop leaves all as it was.
-        chosen
-            .choose_start(&films, &mut |_, _| Control::Stop)
+        assert_eq!(place, folder.path().join(format!("start-{best}")));
+        // Training goes on from the trial, and ends as if it had begun there.
+        let again = trainer(&chosen)
+            .checkpoints(&place, 100)
+            .train(&mut chosen.on(&videos).unwrap())
             .unwrap();
-        assert_eq!(chosen.iteration(), 5);
-        let mut stopped = first.clone();
-        let control = stopped.choose_start(&films, &mut |_, _| Control::Stop);
-        assert_eq!(control.unwrap(), Control::Stop);
-        assert_eq!(stopped.parameters, first.parameters);
+        let mut whole = small(&videos);
+        whole.initialise(&videos, best);
+        let fit = trainer(&whole)
+            .train(&mut whole.on(&videos).unwrap())
+            .unwrap();
+        assert_eq!(fit.records, again.records);
+        assert_eq!(whole.parameters, chosen.parameters);
     }
 
     #[test]
     fn a_bound_rises_and_a_wild_rate_is_told() {
-        let films = Pendulum {
-            size: 10,
-            sequences: 20,
-            steps: 10,
-        }
-        .films(3, 0)
-        .unwrap();
+        let videos = videos();
         let mut spec = SvaeSpec::default();
-        let mut svae = Learner::<Svae>::new(spec.clone(), &films).unwrap();
-        let first = svae.step(&films).unwrap();
-        for _ in 0..60 {
-            svae.step(&films).unwrap();
-        }
-        assert!(svae.step(&films).unwrap() > first);
+        spec.learning.iterations = 60;
+        let mut svae = Learner::<Svae>::new(spec.clone(), &videos).unwrap();
+        let fit = trainer(&svae)
+            .train(&mut svae.on(&videos).unwrap())
+            .unwrap();
+        assert!(fit.records[59].free_energy > fit.records[0].free_energy);
 
         spec.learning.learning_rate = -1.0;
-        assert!(Learner::<Svae>::new(spec.clone(), &films).is_err());
+        assert!(Learner::<Svae>::new(spec.clone(), &videos).is_err());
         spec.learning.learning_rate = 1e9;
-        let mut wild = Learner::<Svae>::new(spec, &films).unwrap();
-        let told = (0..20).find_map(|_| wild.step(&films).err());
-        assert!(told.unwrap().to_string().contains("smaller learning rate"));
+        let mut wild = Learner::<Svae>::new(spec, &videos).unwrap();
+        let told = trainer(&wild).train(&mut wild.on(&videos).unwrap());
+        let told = told.unwrap_err().to_string();
+        assert!(told.contains("SVAE lost its way") && told.contains("smaller learning rate"));
     }
 }

@@ -379,7 +379,8 @@ fn hide_and_compare(tree: FactorTree) {
     let pattern: Vec<bool> = (0..observations * 50)
         .map(|_| rng.random_bool(0.4))
         .collect();
-    let hidden = Mask::new(observations, 50, |i, row| pattern[i * 50 + row]);
+    let mut hidden = Mask::default();
+    hidden.refill(observations, 50, |i, row| pattern[i * 50 + row]);
     let mut missing = Dataset::new();
     for (i, &x) in tree.observations().iter().enumerate() {
         let mut values = vec![0.0; 50];
