@@ -78,7 +78,7 @@ impl Core {
             Recipe::Paper => paper,
             // A long warm-up and a soft start keep the root alive until the levels below have something to tell it; a high
             // rate and its slow fall take it to the optimum. With two children, the data do not say how much of the root is in
-            // either: decay of weights that fades chooses the middle. At so high a rate a rare large gradient can throw a latent
+            // either: decay of weights that falls with the rate chooses the middle. At so high a rate a rare large gradient can throw a latent
             // into a lower optimum for good: clipping holds those back.
             Recipe::Ours => {
                 let (iterations, warmup, learning_rate) = match scale {
@@ -93,7 +93,7 @@ impl Core {
                     decay: Decay::Cosine { to: 0.0 },
                     optimizer: Optimizer::Adam {
                         decay: 0.3,
-                        fading: true,
+                        scheduled_decay: true,
                     },
                     clip: Some(2.0),
                     ..paper
@@ -138,7 +138,7 @@ impl Core {
                     decay: Decay::Cosine { to: 0.0 },
                     optimizer: Optimizer::Adam {
                         decay: 0.03,
-                        fading: false,
+                        scheduled_decay: false,
                     },
                     ..paper
                 }

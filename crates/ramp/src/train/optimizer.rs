@@ -12,10 +12,10 @@ pub enum Optimizer {
         /// Decoupled decay of weights, per unit of learning rate; biases do not decay.
         #[serde(default)]
         decay: f64,
-        /// Whether decay fades as the learning rate falls. Where the data do not decide between solutions, early decay
-        /// chooses the smallest weights; fading, it leaves no bias in what the data do decide.
+        /// Whether decay is tied to the schedule: it falls as the learning rate does. Where the data do not decide between solutions, early decay
+        /// chooses the smallest weights; falling, it leaves no bias in what the data do decide.
         #[serde(default)]
-        fading: bool,
+        scheduled_decay: bool,
     },
     /// Gradient ascent with momentum.
     Sgd {
@@ -29,7 +29,7 @@ impl Default for Optimizer {
     fn default() -> Self {
         Optimizer::Adam {
             decay: 0.0,
-            fading: false,
+            scheduled_decay: false,
         }
     }
 }
@@ -87,15 +87,18 @@ impl Optimizer {
             let each = parameters[span.clone()].iter_mut().zip(&gradient[span]);
             let each = each.zip(moments);
             match *self {
-                Optimizer::Adam { decay, fading } => {
+                Optimizer::Adam {
+                    decay,
+                    scheduled_decay,
+                } => {
                     let rate = rate * group.part;
                     let power = i32::try_from(step).unwrap_or(i32::MAX);
                     let rate_now = (rate / (1.0 - BETA1.powi(power))) as f32;
                     let root = (1.0 / (1.0 - BETA2.powi(power))).sqrt() as f32;
                     let (b1, b2) = (BETA1 as f32, BETA2 as f32);
-                    let fade = if fading { share } else { 1.0 };
+                    let tied = if scheduled_decay { share } else { 1.0 };
                     let lost = if group.decays {
-                        rate * decay * fade
+                        rate * decay * tied
                     } else {
                         0.0
                     };

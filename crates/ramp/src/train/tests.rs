@@ -94,7 +94,7 @@ fn an_interrupted_run_ends_bit_for_bit_like_an_uninterrupted_one() {
         Optimizer::default(),
         Optimizer::Adam {
             decay: 0.1,
-            fading: true,
+            scheduled_decay: true,
         },
         Optimizer::Sgd { momentum: 0.9 },
     ] {
@@ -495,15 +495,18 @@ fn learning_rates_follow_their_schedule() {
 
 #[test]
 fn adam_takes_the_textbook_steps() {
-    for fading in [false, true] {
-        takes_the_textbook_steps(fading);
+    for scheduled in [false, true] {
+        takes_the_textbook_steps(scheduled);
     }
 }
 
-fn takes_the_textbook_steps(fading: bool) {
+fn takes_the_textbook_steps(scheduled_decay: bool) {
     // Against a plain f64 version on a made-up sequence of gradients.
-    let adam = Optimizer::Adam { decay: 0.1, fading };
-    let lost = if fading { 0.25 } else { 1.0 } * 0.01 * 0.1;
+    let adam = Optimizer::Adam {
+        decay: 0.1,
+        scheduled_decay,
+    };
+    let lost = if scheduled_decay { 0.25 } else { 1.0 } * 0.01 * 0.1;
     // A weight, a bias, and a weight of a unit with four times as many inputs as are usual.
     let group = |at, decays, part| Group {
         span: at..at + 1,

@@ -15,6 +15,9 @@ use crate::model::Model;
 use crate::{Error, Result};
 use std::path::PathBuf;
 
+/// Records for which there is room from the first step on.
+const MOST_RESERVED: usize = 1 << 16;
+
 /// The outcome of training.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -87,7 +90,9 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
     /// Trains anything. If an observer stops it, that is [`TrainError::Interrupted`].
     pub fn train<P: Problem<Model = M>>(&mut self, problem: &mut P) -> Result<Fit, P::Error> {
         let pool = self.pool()?;
-        let (mut state, records, keeper) = self.open(problem)?;
+        let (mut state, mut records, keeper) = self.open(problem)?;
+        let left = self.spec.iterations.saturating_sub(state.iteration);
+        records.reserve(left.min(MOST_RESERVED));
         let mut session = Session {
             schedule: self.spec.schedule(),
             spec: &self.spec,
