@@ -1,7 +1,7 @@
 //! Model files from any text: a result or a sentence, and what is read comes back from its resolved form.
 #![no_main]
 
-use ramp_io::project::ModelFile;
+use ramp_io::ModelFile;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(file) = ModelFile::parse(text) else {

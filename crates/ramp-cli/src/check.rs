@@ -1,10 +1,10 @@
 //! `ramp check`: everything that can be wrong with a model file and its data, before any training; the tree and its partitions.
 
-use crate::words::{self, Table};
+use crate::printing::{self, Table};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::graph::FactorTree;
-use ramp_io::project::{ModelFile, Project};
+use ramp_io::{ModelFile, Project};
 use std::path::PathBuf;
 
 /// Latents whose partitions are listed.
@@ -27,7 +27,7 @@ impl Check {
         }
         if file.data.file.is_some() {
             let project = Project::prepare(file)?;
-            print!("{}", words::describe(&project));
+            print!("{}", printing::describe(&project));
             println!(
                 "\n{} parameters in {} networks; {} iterations in batches of {}, learning rate {}, seed {}",
                 project.model.parameters().len(),
@@ -61,12 +61,12 @@ fn partitions(tree: &FactorTree) -> String {
             .iter()
             .map(|group| {
                 let names: Vec<&str> = group.iter().map(|&v| tree.name(v)).collect();
-                format!("{{{}}}", words::shortened(&names.join(" "), 40))
+                format!("{{{}}}", printing::shortened(&names.join(" "), 40))
             })
             .collect();
         table.row(vec![
             tree.name(latent).to_string(),
-            words::shortened(&groups.join(" "), 160),
+            printing::shortened(&groups.join(" "), 160),
         ]);
     }
     let mut text = format!("\n{}", table.text());

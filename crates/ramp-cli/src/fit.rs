@@ -1,13 +1,13 @@
 //! `ramp fit`: train on a user's data, say what was learned, leave a run folder with a report.
 
 use crate::fit_report;
+use crate::printing::{self, Table};
 use crate::progress::Bar;
-use crate::words::{self, Table};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::storage::write_atomically;
 use ramp::train::{Fit as Trained, Record, TrainError, Trainer, checkpoint_file, read_records};
-use ramp_io::project::{Findings, ModelFile, Project, Run};
+use ramp_io::{Findings, ModelFile, Project, Run};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -60,8 +60,8 @@ impl Fit {
         self.check_folder(&out)?;
         let mut project = Project::prepare(file)?;
         // Better now than after an hour of training.
-        words::check_writable(&out)?;
-        print!("{}", words::describe(&project));
+        printing::check_writable(&out)?;
+        print!("{}", printing::describe(&project));
         // An older run stays whole until there is a new one to take its place.
         if self.overwrite {
             remove(&checkpoint_file(&out.join("checkpoint")))?;
@@ -82,8 +82,8 @@ impl Fit {
             Err(error) => return Err(error.into()),
         };
         write_metrics(&out, &trained.records)?;
-        project.orient()?;
-        for file in ["weights.safetensors", "reference.csv", "reference.npz"] {
+        project.align_signs()?;
+        for file in ["weights.safetensors", "support.csv", "support.npz"] {
             remove(&out.join(file))?;
         }
         Run::save(&project, &out)?;
@@ -128,12 +128,7 @@ impl Fit {
     }
 
     fn check_folder(&self, out: &Path) -> Result<(), Failure> {
-        let user = |sentence: String| {
-            Err(Failure {
-                sentence,
-                user: true,
-            })
-        };
+        let user = |sentence: String| Err(Failure::user(sentence));
         let state = checkpoint_file(&out.join("checkpoint"));
         let there = state.exists() || out.join("weights.safetensors").exists();
         if there && !self.resume && !self.overwrite {
@@ -164,16 +159,16 @@ impl Fit {
 
     /// The command that this is, as a shell takes it, with more words behind it.
     fn command(&self, more: &[&str]) -> String {
-        let mut said = vec!["ramp".to_string(), "fit".into(), shell(&self.model)];
+        let mut words = vec!["ramp".to_string(), "fit".into(), shell(&self.model)];
         let mut say = |flag: &str, value: Option<String>| {
-            said.extend(value.into_iter().flat_map(|v| [flag.to_string(), v]));
+            words.extend(value.into_iter().flat_map(|v| [flag.to_string(), v]));
         };
         say("--data", self.data.as_deref().map(shell));
         say("--out", self.out.as_deref().map(shell));
         say("--iterations", self.iterations.map(|n| n.to_string()));
         say("--seed", self.seed.map(|n| n.to_string()));
-        said.extend(more.iter().map(|word| word.to_string()));
-        said.join(" ")
+        words.extend(more.iter().map(|more| more.to_string()));
+        words.join(" ")
     }
 
     fn train(&self, project: &mut Project, out: &Path) -> ramp::Result<Trained> {
@@ -218,12 +213,14 @@ fn name_of(model: &Path) -> String {
 /// Takes away a file of an older run, if it is there.
 fn remove(path: &Path) -> Result<(), Failure> {
     match std::fs::remove_file(path) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(ramp::Error::File {
-            action: "remove",
-            path: path.into(),
-            source: e,
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(ramp::storage::StorageError::File {
+                action: "remove",
+                path: path.into(),
+                source: e,
+            }
+            .into())
         }
-        .into()),
         _ => Ok(()),
     }
 }
@@ -252,12 +249,12 @@ fn table(findings: &Findings) -> String {
         "training",
         if held_out { "held-out" } else { "" },
         "spread",
-        "what each neighbour brings, in nats",
+        "contribution of each neighbour, in nats",
     ])
     .right(&[2, 3, 4]);
     for latent in &findings.latents {
-        let brings: Vec<String> = latent
-            .brings
+        let contributions: Vec<String> = latent
+            .contributions
             .iter()
             .map(|(from, nats)| format!("{from} {nats:.2}"))
             .collect();
@@ -267,7 +264,7 @@ fn table(findings: &Findings) -> String {
             format!("{:.3}", latent.train),
             latent.held_out.map_or(String::new(), |f| format!("{f:.3}")),
             format!("{:.2}", latent.spread),
-            words::shortened(&brings.join(", "), 100),
+            printing::shortened(&contributions.join(", "), 100),
         ]);
     }
     format!(

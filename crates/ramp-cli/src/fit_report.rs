@@ -1,18 +1,18 @@
 //! From a finished fit to the page that shows it; `ramp report` builds it again.
 
-use crate::{Ending, Failure, words};
+use crate::{Ending, Failure, printing};
 use clap::Args;
 use ramp::family::Belief;
 use ramp::storage::write_atomically;
 use ramp::train::Record;
 use ramp_cli::report::{
-    Brings, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, Prior, Report, Sequence,
-    StepCurve, TrainingPoint, Values, Variable, page,
+    Contribution, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, Prior, Report,
+    Sequence, StepCurve, TrainingPoint, Values, Variable, page,
 };
-use ramp_io::project::source::{Content, SampleReader, Samples};
-use ramp_io::project::{
-    Encoding, Findings, ModelFile, Project, Run, posterior_columns, posterior_values,
-};
+use ramp_io::encode::Encoding;
+use ramp_io::source::{Content, SampleReader, Samples};
+use ramp_io::stream::{posterior_columns, posterior_values};
+use ramp_io::{Findings, ModelFile, Project, Run};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -46,13 +46,10 @@ impl Rebuild {
             && project.encoder == run.encoder
             && project.training.len() == run.population;
         if !same {
-            return Err(Failure {
-                sentence: format!(
-                    "the data is not what `{}` was fitted to; name that with --data",
-                    self.run.display()
-                ),
-                user: true,
-            });
+            return Err(Failure::user(format!(
+                "the data is not what `{}` was fitted to; name that with --data",
+                self.run.display()
+            )));
         }
         project
             .model
@@ -78,7 +75,7 @@ impl Rebuild {
             .to_string_lossy()
             .into_owned();
         let report = build(&name, &project, &records, &findings, facts)?;
-        words::check_writable(&self.run)?;
+        printing::check_writable(&self.run)?;
         write(&self.run, &report)?;
         println!("report: {}", self.run.join("report.html").display());
         Ok(Ending::Done)
@@ -91,20 +88,24 @@ fn read_metrics(path: &Path) -> Result<Vec<Record>, Failure> {
             "there is no `{}`; `ramp fit` writes it, so the run is not whole",
             path.display()
         )),
-        _ => ramp::Error::File {
+        _ => ramp::storage::StorageError::File {
             action: "read",
             path: path.to_path_buf(),
             source,
-        },
+        }
+        .into(),
     })?;
     // What is not UTF-8 is no JSON either, and its line is named below.
     let text = String::from_utf8_lossy(&text);
     text.lines()
         .enumerate()
         .map(|(i, line)| {
-            serde_json::from_str(line).map_err(|e| Failure {
-                sentence: format!("`{}` is damaged in line {}: {e}", path.display(), i + 1),
-                user: true,
+            serde_json::from_str(line).map_err(|e| {
+                Failure::user(format!(
+                    "`{}` is damaged in line {}: {e}",
+                    path.display(),
+                    i + 1
+                ))
             })
         })
         .collect()
@@ -163,22 +164,18 @@ pub fn build(
 
     let mut latents = vec![];
     for (k, found) in findings.latents.iter().enumerate() {
-        let belief = &model.spec().families[k];
+        let belief = posterior.latents()[k].belief();
         let columns = posterior_columns(belief);
-        let values: Vec<Vec<f64>> = match chain {
-            None => posterior_values(&columns, &posterior.latents()[k], chosen.len()),
-            // One posterior per step; the shown rows go through the sequences one after the other.
-            Some(_) => {
-                let steps: Vec<Vec<Vec<f64>>> = posterior
-                    .latents()
+        let mut values = posterior_values(&columns, &posterior.latents()[k]);
+        if let Some(steps) = posterior.latents()[k].steps() {
+            // The shown rows go through the sequences one after the other.
+            for column in &mut values {
+                *column = items
                     .iter()
-                    .map(|l| posterior_values(&columns, l, chosen.len()))
+                    .map(|i| column[i.sample * steps + i.step])
                     .collect();
-                (0..columns.len())
-                    .map(|c| items.iter().map(|i| steps[i.step][c][i.sample]).collect())
-                    .collect()
             }
-        };
+        }
         latents.push(Latent {
             variable: match chain {
                 None => tree.latents()[k].index(),
@@ -189,10 +186,10 @@ pub fn build(
                 train: found.train,
                 held_out: found.held_out,
             },
-            brings: found
-                .brings
+            contributions: found
+                .contributions
                 .iter()
-                .map(|(from, nats)| Brings {
+                .map(|(from, nats)| Contribution {
                     from: from.clone(),
                     nats: *nats,
                 })
@@ -351,7 +348,7 @@ fn coordinates(name: &str, belief: &Belief, prior: &[f64], values: &[Vec<f64>]) 
         .collect()
 }
 
-/// The course of training: means over a few iterations each, so that a long one stays readable.
+/// Training over its iterations: means over a few iterations each, so that a long one stays readable.
 fn training(records: &[Record]) -> Vec<TrainingPoint> {
     let each = records.len().div_ceil(CURVE_POINTS).max(1);
     records

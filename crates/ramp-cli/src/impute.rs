@@ -5,8 +5,9 @@ use crate::{Ending, Failure};
 use clap::Args;
 use ramp::infer::Imputer;
 use ramp::model::Model;
-use ramp_io::project::source::Samples;
-use ramp_io::project::{Encoding, Levels, Run};
+use ramp_io::Run;
+use ramp_io::encode::{Encoding, Levels};
+use ramp_io::source::Samples;
 use ramp_io::table::{Cells, Column, Table};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -31,14 +32,17 @@ pub struct Impute {
     seed: u64,
 }
 
-/// A gap: which observation of which sample, and the row of the table.
+/// A gap: which observation of which sample at which step, and the row of the table.
 struct Gap {
+    /// Its place among the tree's observations.
     observation: usize,
     sample: usize,
+    /// The step of a sequence.
+    step: u32,
     row: usize,
 }
 
-/// What training rows may fill a column with, row by row of the reference.
+/// What training rows may fill a column with, row by row of the support set.
 struct Candidates {
     texts: Vec<Option<String>>,
     values: Values,
@@ -65,12 +69,11 @@ struct Filler<'a> {
 impl Impute {
     pub fn run(self) -> Result<Ending, Failure> {
         let run = Run::open(&self.run)?;
-        let samples = run.reference_samples()?;
+        let samples = run.support_samples()?;
         let Some(table) = samples.table() else {
-            return Err(Failure {
-                sentence: "only tables can be imputed; this run was fitted to arrays".into(),
-                user: true,
-            });
+            return Err(Failure::user(
+                "only tables can be imputed; this run was fitted to arrays",
+            ));
         };
         let mut filler = ForModel::new();
         let passage = rows::pass(&run, &self.data, &self.out, true, |part| {
@@ -108,7 +111,7 @@ impl<'a> Filler<'a> {
         samples: &'a Samples,
         table: &Table,
     ) -> Result<Self, Failure> {
-        let (data, reference) = run.reference(model, samples)?;
+        let (data, support) = run.support_set(model, samples)?;
         let candidates = run.encoder.observations.iter().map(|observation| {
             let columns = observation.columns.iter();
             columns
@@ -117,7 +120,7 @@ impl<'a> Filler<'a> {
         });
         Ok(Filler {
             run,
-            imputer: Imputer::new(model, &reference, &data)?,
+            imputer: Imputer::new(model, &support, &data)?,
             samples,
             candidates: candidates.collect::<Result<_, Failure>>()?,
         })
@@ -125,10 +128,7 @@ impl<'a> Filler<'a> {
 
     fn fill(&self, part: &Part<'_>, draws: Option<u16>, seed: u64) -> Result<Table, Failure> {
         let Some(table) = part.samples.table() else {
-            return Err(Failure {
-                sentence: "only tables can be imputed, not arrays".into(),
-                user: true,
-            });
+            return Err(Failure::user("only tables can be imputed, not arrays"));
         };
         let mut filled: Vec<Vec<Column>> =
             vec![table.columns().to_vec(); usize::from(draws.unwrap_or(1))];
@@ -164,7 +164,7 @@ impl<'a> Filler<'a> {
                             draw(weights, &mut rng)
                         });
                         for (&at, values) in columns.iter().zip(&self.candidates[o]) {
-                            let item = |i: usize| self.item(chosen[i], gap, part);
+                            let item = |i: usize| self.item(chosen[i], gap);
                             if table.columns()[at].is_missing(gap.row) {
                                 put(&mut filled[at], gap.row, values, weights, drawn, &item);
                             }
@@ -182,17 +182,8 @@ impl<'a> Filler<'a> {
     /// Every gap of one observation in these samples.
     fn gaps(&self, part: &Part<'_>, table: &Table, o: usize, columns: &[usize]) -> Vec<Gap> {
         let lacks = |row: usize| columns.iter().any(|&c| table.columns()[c].is_missing(row));
-        let series = self.run.encoder.observations.len();
-        match &part.samples.sequences {
-            None => (0..table.rows())
-                .filter(|&row| lacks(row))
-                .map(|row| Gap {
-                    observation: o,
-                    sample: row,
-                    row,
-                })
-                .collect(),
-            Some(sequences) => sequences
+        match (&part.samples.sequences, part.model.tree().time_axis()) {
+            (Some(sequences), Some(time)) => sequences
                 .iter()
                 .enumerate()
                 .flat_map(|(n, s)| {
@@ -202,25 +193,34 @@ impl<'a> Filler<'a> {
                         .map(move |(&row, &t)| (n, row, t))
                 })
                 .filter(|&(_, row, _)| lacks(row as usize))
-                .map(|(sample, row, t)| Gap {
-                    observation: t as usize * series + o,
+                .map(|(sample, row, step)| Gap {
+                    observation: time.observation(o, step as usize),
                     sample,
+                    step,
                     row: row as usize,
+                })
+                .collect(),
+            _ => (0..table.rows())
+                .filter(|&row| lacks(row))
+                .map(|row| Gap {
+                    observation: o,
+                    sample: row,
+                    step: 0,
+                    row,
                 })
                 .collect(),
         }
     }
 
-    /// The row of the reference's table that a candidate stands for.
-    fn item(&self, candidate: u32, gap: &Gap, part: &Part<'_>) -> usize {
-        match (&self.samples.sequences, &part.samples.sequences) {
-            (Some(sequences), Some(_)) => {
-                let step = (gap.observation / self.run.encoder.observations.len()) as u32;
+    /// The row of the support set's table that a candidate stands for.
+    fn item(&self, candidate: u32, gap: &Gap) -> usize {
+        match &self.samples.sequences {
+            Some(sequences) => {
                 let sequence = &sequences[candidate as usize];
-                let at = sequence.steps.binary_search(&step).unwrap_or(0);
+                let at = sequence.steps.binary_search(&gap.step).unwrap_or(0);
                 sequence.items[at] as usize
             }
-            _ => candidate as usize,
+            None => candidate as usize,
         }
     }
 }

@@ -3,7 +3,8 @@
 use crate::rows::{self, ForModel};
 use crate::{Ending, Failure};
 use clap::Args;
-use ramp_io::project::{PosteriorColumn, Run, posterior_columns, posterior_values};
+use ramp_io::Run;
+use ramp_io::stream::{PosteriorColumn, posterior_columns, posterior_values};
 use ramp_io::table::Table;
 use std::path::PathBuf;
 
@@ -28,22 +29,16 @@ pub struct Passing {
 impl Passing {
     pub fn infer(self) -> Result<Ending, Failure> {
         let run = Run::open(&self.run)?;
-        let columns: Vec<Vec<PosteriorColumn>> = run
-            .model
-            .spec()
-            .families
-            .iter()
-            .map(posterior_columns)
-            .collect();
-        let of = |k: usize| &columns[k.min(columns.len() - 1)];
+        let columns: Vec<Vec<PosteriorColumn>> =
+            run.model.beliefs().map(posterior_columns).collect();
         let passage = rows::pass(&run, &self.data, &self.out, !self.keep.is_empty(), |part| {
             let posterior = part.model.posterior(part.data)?;
             let mut all = rows::kept(&run, part, &self.keep, self.long)?;
             all.extend(rows::numbers(
                 part,
                 self.long,
-                &|k| of(k).iter().map(|c| c.suffix.clone()).collect(),
-                &mut |k| posterior_values(of(k), &posterior.latents()[k], posterior.rows()),
+                &|k| columns[k].iter().map(|c| c.suffix.clone()).collect(),
+                &mut |k| posterior_values(&columns[k], &posterior.latents()[k]),
             ));
             Ok(Table::new(all)?)
         })?;
@@ -52,18 +47,18 @@ impl Passing {
 
     pub fn score(self) -> Result<Ending, Failure> {
         let run = Run::open(&self.run)?;
-        let samples = run.reference_samples()?;
-        let mut reference = ForModel::new();
+        let samples = run.support_samples()?;
+        let mut support = ForModel::new();
         let passage = rows::pass(&run, &self.data, &self.out, !self.keep.is_empty(), |part| {
-            let reference =
-                reference.get(part.model, || Ok(run.reference(part.model, &samples)?.1))?;
-            let scores = reference.scores(part.model, part.data)?;
+            let support =
+                support.get(part.model, || Ok(run.support_set(part.model, &samples)?.1))?;
+            let scores = support.scores(part.model, part.data)?;
             let mut all = rows::kept(&run, part, &self.keep, self.long)?;
             all.extend(rows::numbers(
                 part,
                 self.long,
                 &|_| vec!["free_energy".into()],
-                &mut |k| vec![scores.latent(k).to_vec()],
+                &mut |k| vec![scores.of(part.model, k)],
             ));
             Ok(Table::new(all)?)
         })?;

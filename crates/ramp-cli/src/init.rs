@@ -20,10 +20,7 @@ pub struct Init {
 
 impl Init {
     pub fn run(self) -> Result<Ending, Failure> {
-        let user = |sentence: String| Failure {
-            sentence,
-            user: true,
-        };
+        let user = |sentence: String| Failure::user(sentence);
         let out = self.out.unwrap_or_else(|| self.data.with_extension("toml"));
         if out.exists() && !self.overwrite {
             return Err(user(format!(
@@ -201,5 +198,5 @@ fn model_file(
 
 /// A text that cannot leave its comment.
 fn one_line(text: &str) -> String {
-    crate::words::shortened(&text.replace(|c: char| c.is_control(), " "), 60)
+    crate::printing::shortened(&text.replace(|c: char| c.is_control(), " "), 60)
 }

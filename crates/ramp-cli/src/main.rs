@@ -1,18 +1,20 @@
-//! The command `ramp`: reads the words, runs the work, turns every outcome into a sentence and an exit code.
+//! The command `ramp`: reads the arguments, runs the work, turns every outcome into a sentence and an exit code.
 
 mod check;
+mod failure;
 mod fit;
 mod fit_report;
 mod impute;
 mod infer;
 mod init;
 mod interrupt;
+mod printing;
 mod progress;
 mod reproduce;
 mod rows;
-mod words;
 
 use clap::{Parser, Subcommand};
+use failure::{Ending, Failure};
 use std::process::ExitCode;
 
 /// Uncover the latent variables behind data whose dependencies form a tree.
@@ -26,7 +28,7 @@ use std::process::ExitCode;
                   ramp infer out/answers --data answers.csv --out latents.csv\n\
                   The files are explained in the book, docs/."
 )]
-struct Words {
+struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
@@ -72,51 +74,6 @@ enum Command {
     Reproduce(reproduce::Experiment),
 }
 
-/// How a command ended when it did not fail.
-enum Ending {
-    Done,
-    /// Ctrl-C: a state to go on from was left.
-    Interrupted,
-}
-
-/// A failure: its sentence and whether the user can mend it.
-struct Failure {
-    sentence: String,
-    user: bool,
-}
-
-impl From<ramp::Error> for Failure {
-    fn from(error: ramp::Error) -> Self {
-        Failure {
-            user: error.is_user_mistake(),
-            sentence: error.to_string(),
-        }
-    }
-}
-
-impl From<ramp_io::Error> for Failure {
-    fn from(error: ramp_io::Error) -> Self {
-        let user = match &error {
-            ramp_io::Error::Engine(error) => error.is_user_mistake(),
-            ramp_io::Error::Invalid(_) => true,
-            _ => false,
-        };
-        Failure {
-            user,
-            sentence: error.to_string(),
-        }
-    }
-}
-
-impl From<ramp_lab::error::LabError> for Failure {
-    fn from(error: ramp_lab::error::LabError) -> Self {
-        Failure {
-            user: error.is_user_mistake(),
-            sentence: error.to_string(),
-        }
-    }
-}
-
 /// Room for a thread: without optimisation, one frame of the pairwise kernel takes more than a thread usually has.
 const STACK: usize = 16 << 20;
 
@@ -126,14 +83,14 @@ fn main() -> ExitCode {
     let _ = rayon::ThreadPoolBuilder::new()
         .stack_size(STACK)
         .build_global();
-    let outcome = match Words::parse().command {
-        Command::Init(words) => words.run(),
-        Command::Check(words) => words.run(),
-        Command::Fit(words) => words.run(),
-        Command::Infer(words) => words.infer(),
-        Command::Impute(words) => words.run(),
-        Command::Score(words) => words.score(),
-        Command::Report(words) => words.run(),
+    let outcome = match Arguments::parse().command {
+        Command::Init(args) => args.run(),
+        Command::Check(args) => args.run(),
+        Command::Fit(args) => args.run(),
+        Command::Infer(args) => args.infer(),
+        Command::Impute(args) => args.run(),
+        Command::Score(args) => args.score(),
+        Command::Report(args) => args.run(),
         Command::Reproduce(experiment) => experiment.run(),
     };
     match outcome {
@@ -142,21 +99,21 @@ fn main() -> ExitCode {
         Ok(Ending::Interrupted) => ExitCode::from(130),
         Err(failure) => {
             eprintln!("ramp: {}", failure.sentence);
-            ExitCode::from(if failure.user { 2 } else { 1 })
+            failure.exit_code()
         }
     }
 }
 
 /// Damaged Parquet files make their parser panic; the library catches that and returns a sentence, so the panic itself must
-/// not speak. Any other is a fault of ours and is told as always.
+/// not speak. Any other is a fault of ours and is reported as always.
 fn hush_guarded_parsers() {
-    let tell = std::panic::take_hook();
+    let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if !panic
             .location()
             .is_some_and(|at| at.file().contains("parquet-"))
         {
-            tell(panic);
+            report(panic);
         }
     }));
 }

@@ -1,11 +1,12 @@
 //! Data in, table out, some samples at a time: what `infer`, `score` and `impute` have in common.
 
 use crate::progress::Passing;
-use crate::{Failure, interrupt, words};
+use crate::{Failure, interrupt, printing};
 use ramp::data::Dataset;
+use ramp::graph::TimeAxis;
 use ramp::model::Model;
-use ramp_io::project::Run;
-use ramp_io::project::source::Samples;
+use ramp_io::Run;
+use ramp_io::source::Samples;
 use ramp_io::table::{Cells, Column, ColumnType, Table, TableWriter, check_format, create_table};
 use std::path::Path;
 
@@ -67,7 +68,7 @@ pub fn pass(
         .parent()
         .filter(|p| !p.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    words::check_writable(folder)?;
+    printing::check_writable(folder)?;
     let at_once = reader.samples_at_once().min(AT_ONCE);
     let bar = Passing::new();
     let mut writer: Option<Box<dyn TableWriter>> = None;
@@ -82,7 +83,7 @@ pub fn pass(
             longer = run.longer_model(samples.steps())?;
         }
         let model = longer.as_ref().unwrap_or(&run.model);
-        let (data, strange) = run.encode(&samples, model)?;
+        let (data, strange) = run.encode(&samples)?;
         unseen += strange;
         let table = each(&Part {
             samples: &samples,
@@ -107,10 +108,7 @@ pub fn pass(
         bar.at(rows, reader.progress());
     }
     let Some(writer) = writer else {
-        return Err(Failure {
-            sentence: format!("`{}` has no rows", from.display()),
-            user: true,
-        });
+        return Err(Failure::user(format!("`{}` has no rows", from.display())));
     };
     writer.finish()?;
     Ok(Passage::Done { rows, unseen })
@@ -130,13 +128,10 @@ fn check_output(run: &Run, from: &Path, to: &Path) -> Result<(), Failure> {
     } else {
         return Ok(());
     };
-    Err(Failure {
-        sentence: format!(
-            "`{}` {sentence}; give the output another name",
-            to.display()
-        ),
-        user: true,
-    })
+    Err(Failure::user(format!(
+        "`{}` {sentence}; give the output another name",
+        to.display()
+    )))
 }
 
 /// Says how a passage ended.
@@ -181,10 +176,9 @@ pub fn kept(
             .collect();
     }
     if let Some(name) = keep.first() {
-        return Err(Failure {
-            sentence: format!("arrays have no column `{name}` to keep"),
-            user: true,
-        });
+        return Err(Failure::user(format!(
+            "arrays have no column `{name}` to keep"
+        )));
     }
     let samples = part.first as i64..(part.first + part.samples.len()) as i64;
     let steps = part.samples.room() as i64;
@@ -206,8 +200,8 @@ pub fn kept(
     })
 }
 
-/// Columns of numbers for every latent, set out as rows of the output. `of(latent)` gives the numbers of one latent for every
-/// sample; names end in `suffixes`.
+/// Columns of numbers for every latent, set out as rows of the output. `of(latent)` gives the numbers of one latent, column by
+/// column: for every sample, of a chain for every step of every sample. Names end in `suffixes`.
 pub fn numbers(
     part: &Part<'_>,
     long: bool,
@@ -219,7 +213,7 @@ pub fn numbers(
         "" => name.to_string(),
         suffix => format!("{name}.{suffix}"),
     };
-    let Some(sequences) = &part.samples.sequences else {
+    let (Some(sequences), Some(time)) = (&part.samples.sequences, tree.time_axis()) else {
         return tree
             .latents()
             .iter()
@@ -235,14 +229,12 @@ pub fn numbers(
             })
             .collect();
     };
-    let steps: Vec<Vec<Vec<f64>>> = (0..tree.latents().len()).map(&mut *of).collect();
-    let inside = |n: usize, t: usize| (t as u32) < sequences[n].length;
-    let value = |n: usize, t: usize, c: usize| {
-        if inside(n, t) {
-            steps[t][c][n]
-        } else {
-            f64::NAN
-        }
+    let columns = of(0);
+    let steps = time.steps();
+    // An array may have room for steps that no sequence reaches.
+    let value = |n: usize, t: usize, c: usize| match (t as u32) < sequences[n].length {
+        true => columns[c][n * steps + t],
+        false => f64::NAN,
     };
     if let Some(table) = part.samples.table() {
         // One row for every row that came in, in its place.
@@ -256,7 +248,7 @@ pub fn numbers(
                         values[item as usize] = value(n, t as usize, c);
                     }
                 }
-                Column::new(named("z", suffix), Cells::Numbers(values))
+                Column::new(named(TimeAxis::LATENT, suffix), Cells::Numbers(values))
             })
             .collect();
     }
@@ -271,7 +263,7 @@ pub fn numbers(
                     .flat_map(|n| (0..length).map(move |t| (n, t)))
                     .map(|(n, t)| value(n, t, c))
                     .collect();
-                Column::new(named("z", suffix), Cells::Numbers(values))
+                Column::new(named(TimeAxis::LATENT, suffix), Cells::Numbers(values))
             })
             .collect();
     }
@@ -285,7 +277,7 @@ pub fn numbers(
         .map(|(t, c, suffix)| {
             let values = (0..sequences.len()).map(|n| value(n, t, c)).collect();
             Column::new(
-                named(&format!("z{}", t + 1), &suffix),
+                named(&format!("{}{}", TimeAxis::LATENT, t + 1), &suffix),
                 Cells::Numbers(values),
             )
         })

@@ -41,7 +41,7 @@ fn sequences_in_arrays_come_out_wide_or_long() {
         printed.contains("3 to 4 steps") && printed.contains("vector of 2"),
         "{printed}"
     );
-    assert!(scene.path("run/reference.npz").is_file());
+    assert!(scene.path("run/support.npz").is_file());
 
     scene.does(&["infer", "run", "--data", "s.npz", "--out", "wide.csv"]);
     scene.does(&[

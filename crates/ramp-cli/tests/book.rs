@@ -1,6 +1,6 @@
 //! The book and the README: chapters, links, pictures, model files and code are what they say.
 
-use ramp_io::project::ModelFile;
+use ramp_io::ModelFile;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {

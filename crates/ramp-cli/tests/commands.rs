@@ -46,7 +46,7 @@ fn a_fit_leaves_its_files_and_says_what_it_found() {
         "weights.safetensors",
         "checkpoint/checkpoint.safetensors",
         "metrics.jsonl",
-        "reference.csv",
+        "support.csv",
         "report.html",
     ] {
         assert!(scene.path("run").join(file).is_file(), "{file}");
@@ -410,6 +410,30 @@ fn long_tables_of_sequences_keep_their_rows() {
         assert_eq!((old[0], old[1], old[4]), (new[0], new[1], new[4]));
         assert_eq!(old[3] == "NA", old[3] != new[3], "{old:?} {new:?}");
     }
+}
+
+#[test]
+fn columns_of_a_chain_may_have_any_name() {
+    // One that looks like a step of the other changes nothing.
+    let outputs = [["heart", "sleep"], ["a@1", "a"], ["z", "past"]].map(|[first, second]| {
+        let scene = Scene::new();
+        let rename = |text: String| text.replace("heart", first).replace("sleep", second);
+        scene.write("long.csv", rename(long_table(20)));
+        scene.write("m.toml", rename(model("long.csv", CHAIN)));
+        let (printed, _) = scene.does(&["fit", "m.toml", "--out", "run"]);
+        assert!(
+            printed.contains(first) && printed.contains(second),
+            "{printed}"
+        );
+        ["infer", "score", "impute"].map(|command| {
+            scene.does(&[command, "run", "--data", "long.csv", "--out", "o.csv"]);
+            let text = scene.text("o.csv");
+            text.split_once('\n').unwrap().1.to_string()
+        })
+    });
+    assert!(outputs[0].iter().all(|o| o.lines().count() > 20));
+    assert_eq!(outputs[0], outputs[1]);
+    assert_eq!(outputs[0], outputs[2]);
 }
 
 #[test]

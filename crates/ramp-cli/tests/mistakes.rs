@@ -131,15 +131,15 @@ fn a_damaged_run_is_named_file_by_file() {
     for (file, words) in [
         ("weights.safetensors", &infer[..]),
         ("checkpoint/checkpoint.safetensors", &resume),
-        ("reference.csv", &score),
-        ("reference.csv", &impute),
+        ("support.csv", &score),
+        ("support.csv", &impute),
         ("metrics.jsonl", &report),
         ("model.toml", &report),
     ] {
         let path = format!("run/{file}");
         let whole = scene.read(&path);
         let half = match file {
-            "reference.csv" => whole.len() / 2 / 30 * 30,
+            "support.csv" => whole.len() / 2 / 30 * 30,
             _ => whole.len() / 2,
         };
         let mut garbled = whole.clone();
@@ -164,18 +164,29 @@ fn a_damaged_run_is_named_file_by_file() {
 }
 
 #[test]
-fn files_of_a_newer_version_are_left_to_it() {
+fn files_of_other_versions_are_left_to_them() {
     let scene = Scene::with_run();
     // Headers keep their length, so that the arrays behind them stay in place.
-    let newer = |file: &str| {
+    let of_version = |file: &str, version: u8| {
         let bytes = scene.read(file);
-        let from = b"\\\"version\\\":1";
+        let from = b"\\\"version\\\":";
         let at = bytes.windows(from.len()).position(|w| w == from).unwrap();
-        let mut newer = bytes.clone();
-        newer[at + from.len() - 1] = b'7';
-        scene.write(file, &newer);
+        let mut other = bytes.clone();
+        other[at + from.len()] = version;
+        scene.write(file, &other);
         bytes
     };
+    let newer = |file: &str| of_version(file, b'7');
+    let kept = of_version("run/weights.safetensors", b'1');
+    scene.fails(
+        &["infer", "run", "--data", "data.csv", "--out", "o.csv"],
+        &[
+            "weights.safetensors",
+            "older version",
+            "fit the model again",
+        ],
+    );
+    scene.write("run/weights.safetensors", kept);
     let kept = newer("run/weights.safetensors");
     scene.fails(
         &["infer", "run", "--data", "data.csv", "--out", "o.csv"],
@@ -342,7 +353,7 @@ fn nothing_that_is_needed_is_written_over() {
                 "--data",
                 "data.csv",
                 "--out",
-                "run/reference.csv",
+                "run/support.csv",
             ],
             &["belongs to the run"],
         );

@@ -206,7 +206,6 @@ fn unknown_settings_and_wrong_types_are_named_at_every_level() {
             "[tree]\nchain = { observe = [\"a\"], step = 1.0 }",
             "needs a `time`",
         ),
-        ("[tree]\nchain = { observe = [\"a@1\"] }", "rename it"),
         ("@[data]\nfil = \"x\"", "did you mean `file`?"),
         ("@[data]\nfile = 3", "must be a text in quotes"),
         ("@[data]\nholdout = \"x\"", "must be a number"),
@@ -416,7 +415,7 @@ fn numbers_gone_astray_are_the_users_to_mend() {
     let scene = Scene::with_run();
     let before = [
         "weights.safetensors",
-        "reference.csv",
+        "support.csv",
         "report.html",
         "metrics.jsonl",
     ]

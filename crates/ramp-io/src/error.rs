@@ -1,5 +1,7 @@
 //! Everything that can go wrong with files, as a sentence that names the thing and the fix.
 
+use std::path::{Path, PathBuf};
+
 /// What went wrong, in a sentence for the person who can mend it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -13,20 +15,79 @@ pub enum Error {
         /// `read`, `write`, `create` …
         action: &'static str,
         /// The file.
-        path: std::path::PathBuf,
+        path: PathBuf,
         /// What the system said.
         source: std::io::Error,
     },
+    /// Something is wrong in a file.
+    #[error("`{}`: {source}", path.display())]
+    InFile {
+        /// The file.
+        path: PathBuf,
+        /// What.
+        source: Box<Error>,
+    },
+    /// Something is wrong with a file of samples.
+    #[error(transparent)]
+    Source(#[from] crate::source::SourceError),
+    /// Columns or arrays cannot become observations.
+    #[error(transparent)]
+    Encode(#[from] crate::encode::EncodeError),
+    /// A model and its data do not go together, or a run folder is not whole.
+    #[error(transparent)]
+    Run(#[from] crate::run::RunError),
+    /// Something is wrong with a model file.
+    #[error(transparent)]
+    ModelFile(#[from] crate::model_file::ModelFileError),
     /// The engine said no.
     #[error(transparent)]
     Engine(#[from] ramp::Error),
 }
 
-impl From<ramp::graph::GraphError> for Error {
-    fn from(error: ramp::graph::GraphError) -> Self {
-        Error::Engine(error.into())
+impl Error {
+    /// The error with the file that it is about, where its sentence does not name it yet.
+    pub(crate) fn in_file(self, path: &Path) -> Self {
+        if self.names_file(path) {
+            return self;
+        }
+        Error::InFile {
+            path: path.into(),
+            source: Box::new(self),
+        }
+    }
+
+    fn names_file(&self, path: &Path) -> bool {
+        match self {
+            Error::File { .. } | Error::InFile { .. } => true,
+            Error::Source(error) => error.names_file(),
+            Error::Invalid(text) => text.contains(&*path.to_string_lossy()),
+            Error::Engine(error) => matches!(error, ramp::Error::Storage(_)),
+            Error::ModelFile(_) | Error::Encode(_) | Error::Run(_) => false,
+        }
     }
 }
+
+/// Errors of the engine's rooms come in by its front door.
+macro_rules! engine_errors {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Error::Engine(error.into())
+            }
+        }
+    )*};
+}
+
+engine_errors!(
+    ramp::data::DataError,
+    ramp::infer::InferError,
+    ramp::family::FamilyError,
+    ramp::graph::GraphError,
+    ramp::model::ModelError,
+    ramp::network::NetworkError,
+    ramp::storage::StorageError,
+    ramp::train::TrainError
+);
 
 /// The result of a fallible call of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

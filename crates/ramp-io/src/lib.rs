@@ -1,12 +1,31 @@
 //! Files of RAMP: tables and arrays, model files, encoders and run folders; what the command line does, for programs.
 //!
+//! The way of a fit, and the folder that each station has here:
+//!
 //! - [`table`]: CSV, TSV, Parquet, Arrow IPC and NumPy files as streams of rows, read and written in constant memory.
 //! - [`mod@array`]: NumPy arrays of any number of axes, such as sequences and images.
-//! - [`project`]: from a model file and a data file to a trained model in a folder, and back.
+//! - [`model_file`]: what the user wrote, checked: [`ModelFile`].
+//! - [`source`]: samples from tables, long tables of sequences, and arrays, some at a time.
+//! - [`encode`]: how columns become observations; learned once, used ever after: [`Encoder`].
+//! - [`run`]: a model file that has met its data, [`Project`], and a trained model in its folder, [`Run`].
+//! - [`findings`]: what was learned about each latent: [`Findings`].
+//! - [`stream`]: posteriors as columns of a table.
 
 pub mod array;
-pub mod project;
+pub mod encode;
+pub mod findings;
+pub mod model_file;
+pub mod run;
+mod sign_alignment;
+pub mod source;
+pub mod stream;
 pub mod table;
+#[cfg(test)]
+mod tests;
 
 mod error;
+pub use encode::Encoder;
 pub use error::{Error, Result};
+pub use findings::Findings;
+pub use model_file::ModelFile;
+pub use run::{Project, Run};

@@ -75,13 +75,24 @@ pub enum LabError {
     },
 }
 
-impl LabError {
-    /// Whether the caller's input caused this (exit code 2), not the software or the machine (exit code 1).
-    pub fn is_user_mistake(&self) -> bool {
-        match self {
-            LabError::Ramp(error) => error.is_user_mistake(),
-            LabError::Invalid(_) | LabError::OtherRun { .. } | LabError::Diverged { .. } => true,
-            _ => false,
+/// Errors of the engine's rooms come in by its front door.
+macro_rules! engine_errors {
+    ($($error:ty),*) => {$(
+        impl From<$error> for LabError {
+            fn from(error: $error) -> Self {
+                LabError::Ramp(error.into())
+            }
         }
-    }
+    )*};
 }
+
+engine_errors!(
+    ramp::data::DataError,
+    ramp::infer::InferError,
+    ramp::family::FamilyError,
+    ramp::graph::GraphError,
+    ramp::model::ModelError,
+    ramp::network::NetworkError,
+    ramp::train::TrainError,
+    ramp::storage::StorageError
+);

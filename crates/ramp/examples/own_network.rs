@@ -55,7 +55,7 @@ impl Network for Quadratic {
     ) {
         let (bias, rest) = parameters.split_at(self.outputs);
         let (slope, bend) = rest.split_at(self.outputs);
-        for (i, out) in output.chunks_exact_mut(input.rows).enumerate() {
+        for (i, out) in output.chunks_exact_mut(input.rows()).enumerate() {
             for (row, y) in out.iter_mut().enumerate() {
                 let x = input.get(0, row);
                 *y = bias[i] + x * (slope[i] + x * bend[i]);
@@ -78,7 +78,7 @@ impl Network for Quadratic {
         if let Some(grad) = &mut grad_input {
             grad.fill(0.0);
         }
-        for (i, grads) in grad_output.chunks_exact(input.rows).enumerate() {
+        for (i, grads) in grad_output.chunks_exact(input.rows()).enumerate() {
             for (row, &g) in grads.iter().enumerate() {
                 let x = input.get(0, row);
                 grad_parameters[i] += g;

@@ -4,7 +4,8 @@
 //! lanes.
 
 use ramp::family::Belief;
-use ramp::objective::{Messages, Mixture, Node, Presence, free_energy};
+use ramp::message::{Messages, Node, Presence};
+use ramp::objective::{Mixture, free_energy};
 use std::time::Instant;
 
 fn main() {

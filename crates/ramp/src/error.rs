@@ -17,33 +17,35 @@ pub enum Error {
         what: String,
     },
 
-    /// A file could not be read or written.
-    #[error("cannot {action} `{path}`: {source}")]
-    File {
-        /// `read`, `write`, `create` …
-        action: &'static str,
-        /// The file.
-        path: std::path::PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    /// Observations that cannot be used as they are.
+    #[error(transparent)]
+    Data(#[from] crate::data::DataError),
+    /// Beliefs, scores or imputations that cannot be had.
+    #[error(transparent)]
+    Infer(#[from] crate::infer::InferError),
     /// Variables and factors that do not make a tree.
     #[error(transparent)]
     Graph(#[from] crate::graph::GraphError),
 
-    /// Settings of training, a checkpoint, or someone who stopped it.
+    /// A family, or natural parameters that make no belief of it.
+    #[error(transparent)]
+    Family(#[from] crate::family::FamilyError),
+
+    /// A network that cannot be built.
+    #[error(transparent)]
+    Network(#[from] crate::network::NetworkError),
+
+    /// A model that cannot be built, used, changed or loaded.
+    #[error(transparent)]
+    Model(#[from] crate::model::ModelError),
+
+    /// Settings of training, a checkpoint of another run, or someone who stopped it.
     #[error(transparent)]
     Train(#[from] crate::train::TrainError),
-}
 
-impl Error {
-    /// Whether the caller's input caused this (exit code 2), not the software or the machine (exit code 1).
-    pub fn is_user_mistake(&self) -> bool {
-        matches!(
-            self,
-            Error::Invalid(_) | Error::Graph(_) | Error::Train(_) | Error::NotFinite { .. }
-        )
-    }
+    /// A file that could not be read or written.
+    #[error(transparent)]
+    Storage(#[from] crate::storage::StorageError),
 }
 
 /// The result of a fallible call of this library.

@@ -1,6 +1,5 @@
 //! Files written whole or not at all, and arrays of numbers in them (safetensors: nothing that can execute on load).
 
-use crate::{Error, Result};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -8,20 +7,62 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Why a file could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StorageError {
+    /// A folder is where the file should be.
+    #[error("`{}` is a folder; name a file in it", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The system could not do it.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    File {
+        /// `read`, `write`, `create` …
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Arrays whose shapes do not fit their numbers, or of the same name.
+    #[error("arrays for `{}`: {reason}", path.display())]
+    Arrays {
+        /// The file they were for.
+        path: PathBuf,
+        /// What does not fit.
+        reason: String,
+    },
+    /// A file that is not what it should be.
+    #[error("`{}` is damaged or not a weights file: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+type Result<T, E = StorageError> = std::result::Result<T, E>;
+
 /// Writes a file whole or not at all: see [`PendingFile`].
 pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<()> {
     let mut file = PendingFile::create(path)?;
-    file.write_all(contents).map_err(|source| Error::File {
-        action: "write",
-        path: path.to_path_buf(),
-        source,
-    })?;
+    file.write_all(contents)
+        .map_err(|source| StorageError::File {
+            action: "write",
+            path: path.to_path_buf(),
+            source,
+        })?;
     file.commit()
 }
 
 /// A file that grows under a temporary name beside its place and takes the place in [`commit`](Self::commit): a reader sees
 /// the old file or the new one, whatever happens in between. Dropped before, it leaves nothing behind.
 #[derive(Debug)]
+#[must_use = "a pending file takes its place only when it is committed"]
 pub struct PendingFile {
     file: File,
     path: PathBuf,
@@ -35,16 +76,15 @@ impl PendingFile {
         // Several files of one process may be under way to the same place.
         static STARTED: AtomicU64 = AtomicU64::new(0);
         if path.is_dir() {
-            return Err(Error::Invalid(format!(
-                "`{}` is a folder; name a file in it",
-                path.display()
-            )));
+            return Err(StorageError::Folder {
+                path: path.to_path_buf(),
+            });
         }
         let folder = path
             .parent()
             .filter(|p| !p.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        fs::create_dir_all(folder).map_err(|source| Error::File {
+        fs::create_dir_all(folder).map_err(|source| StorageError::File {
             action: "create",
             path: folder.to_path_buf(),
             source,
@@ -61,7 +101,7 @@ impl PendingFile {
             .create(true)
             .truncate(true)
             .open(&temporary);
-        let file = opened.map_err(|source| Error::File {
+        let file = opened.map_err(|source| StorageError::File {
             action: "write",
             path: path.to_path_buf(),
             source,
@@ -84,7 +124,7 @@ impl PendingFile {
         self.file
             .sync_all()
             .and_then(|()| fs::rename(&self.temporary, &self.path))
-            .map_err(|source| Error::File {
+            .map_err(|source| StorageError::File {
                 action: "write",
                 path: self.path.clone(),
                 source,
@@ -142,6 +182,10 @@ pub fn write_tensors(
             )
         })
         .collect();
+    let unfit = |e: safetensors::SafeTensorError| StorageError::Arrays {
+        path: path.to_path_buf(),
+        reason: e.to_string(),
+    };
     let views = bytes
         .iter()
         .map(|(name, shape, data)| {
@@ -151,10 +195,9 @@ pub fn write_tensors(
             ))
         })
         .collect::<Result<Vec<_>, safetensors::SafeTensorError>>()
-        .map_err(|e| Error::Invalid(format!("arrays for `{}`: {e}", path.display())))?;
+        .map_err(unfit)?;
     let text = HashMap::from([("ramp".to_string(), text.to_string())]);
-    let contents = safetensors::serialize(views, Some(text))
-        .map_err(|e| Error::Invalid(format!("arrays for `{}`: {e}", path.display())))?;
+    let contents = safetensors::serialize(views, Some(text)).map_err(unfit)?;
     write_atomically(path, &contents)
 }
 
@@ -167,18 +210,16 @@ pub fn read_tensors(path: &Path) -> Result<Option<Stored>> {
         Ok(contents) => contents,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         Err(source) => {
-            return Err(Error::File {
+            return Err(StorageError::File {
                 action: "read",
                 path: path.to_path_buf(),
                 source,
             });
         }
     };
-    let damaged = |why: String| {
-        Error::Invalid(format!(
-            "`{}` is damaged or not a weights file: {why}",
-            path.display()
-        ))
+    let damaged = |reason: String| StorageError::Damaged {
+        path: path.to_path_buf(),
+        reason,
     };
     let (_, header) = SafeTensors::read_metadata(&contents).map_err(|e| damaged(e.to_string()))?;
     let text = header

@@ -95,11 +95,11 @@ impl Network for ExactFactor {
         _: &mut [f32],
         _: &mut [f32],
     ) {
-        for row in 0..input.rows {
+        for row in 0..input.rows() {
             let (h, p) = self.message(&|feature| f64::from(input.get(feature, row)));
             output[row] = h as f32;
             // The message map squares it.
-            output[input.rows + row] = p.max(0.0).sqrt() as f32;
+            output[input.rows() + row] = p.max(0.0).sqrt() as f32;
         }
     }
     fn backward(
@@ -306,7 +306,7 @@ proptest! {
 }
 
 /// A chain whose links have random correlations, and data for it.
-fn chain(length: usize, rows: usize, seed: u64) -> (World, Vec<(String, Vec<f32>)>) {
+fn chain(length: usize, rows: usize, seed: u64) -> (World, Vec<Vec<f32>>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let tree = FactorTree::chain(length).unwrap();
     let correlations = tree
@@ -316,41 +316,38 @@ fn chain(length: usize, rows: usize, seed: u64) -> (World, Vec<(String, Vec<f32>
             vec![1.0, r, r, 1.0]
         })
         .collect();
-    let columns = tree
-        .observations()
-        .iter()
-        .map(|&x| {
-            (
-                tree.name(x).to_string(),
-                (0..rows).map(|_| rng.random_range(-2.0..2.0f32)).collect(),
-            )
+    let sequences = (0..rows)
+        .map(|_| {
+            (0..length)
+                .map(|_| rng.random_range(-2.0..2.0f32))
+                .collect()
         })
         .collect();
-    (World { tree, correlations }, columns)
+    (World { tree, correlations }, sequences)
 }
 
-fn dataset(columns: &[(String, Vec<f32>)]) -> Dataset {
-    columns.iter().fold(Dataset::new(), |d, (name, values)| {
-        d.observe(name, 1, values.clone()).unwrap()
-    })
+fn dataset(sequences: &[Vec<f32>]) -> Dataset {
+    Dataset::new()
+        .observe_sequence("x", sequences[0].len(), 1, sequences.concat())
+        .unwrap()
 }
 
 #[test]
 fn filtering_is_the_posterior_without_the_future() {
-    let (world, columns) = chain(7, 20, 3);
-    let data = dataset(&columns);
+    let (world, sequences) = chain(7, 20, 3);
+    let data = dataset(&sequences);
     let model = world.model(&data);
     let filtered = model.filtered(&data).unwrap();
     for t in 0..7 {
-        let mut past = columns.clone();
-        for (_, future) in &mut past[t + 1..] {
-            future.fill(f32::NAN);
+        let mut past = sequences.clone();
+        for sequence in &mut past {
+            sequence[t + 1..].fill(f32::NAN);
         }
         let posterior = model.posterior(&dataset(&past)).unwrap();
         for row in 0..20 {
             let (a, b) = (
-                filtered.latents()[t].describe(row),
-                posterior.latents()[t].describe(row),
+                filtered.latents()[0].describe_at(row, t),
+                posterior.latents()[0].describe_at(row, t),
             );
             assert!(
                 (a.mean[0] - b.mean[0]).abs() < 1e-5 && (a.sd[0] - b.sd[0]).abs() < 1e-5,
@@ -361,15 +358,14 @@ fn filtering_is_the_posterior_without_the_future() {
     }
     // And it is not the smoothed posterior.
     let smoothed = model.posterior(&data).unwrap();
-    assert!(
-        (smoothed.latents()[2].describe(0).sd[0] - filtered.latents()[2].describe(0).sd[0]).abs()
-            > 1e-3
-    );
-    let (tree, columns) = (
-        FactorTree::balanced(3, 2).unwrap(),
-        ["x1", "x2", "x3", "x4"],
-    );
-    let data = dataset(&columns.map(|x| (x.to_string(), vec![0.0; 3])));
+    let [smoothed, filtered] = [smoothed, filtered].map(|p| p.latents()[0].describe_at(0, 2).sd[0]);
+    assert!((smoothed - filtered).abs() > 1e-3);
+    let tree = FactorTree::balanced(3, 2).unwrap();
+    let data = ["x1", "x2", "x3", "x4"]
+        .into_iter()
+        .fold(Dataset::new(), |d, x| {
+            d.observe(x, 1, vec![0.0; 3]).unwrap()
+        });
     let error = Model::builder(tree)
         .build(&data)
         .unwrap()
@@ -381,8 +377,8 @@ fn filtering_is_the_posterior_without_the_future() {
 
 #[test]
 fn posteriors_come_run_by_run_or_all_at_once() {
-    let (world, columns) = chain(4, 50, 8);
-    let data = dataset(&columns);
+    let (world, sequences) = chain(4, 50, 8);
+    let data = dataset(&sequences);
     let model = world.model(&data);
     let whole = model.posterior(&data).unwrap();
     let mut next = 0;

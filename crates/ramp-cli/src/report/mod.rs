@@ -24,7 +24,7 @@ pub struct Report {
     pub root: Option<usize>,
     /// What was learned about every latent.
     pub latents: Vec<Latent>,
-    /// The course of training.
+    /// Training over its iterations.
     pub training: Vec<TrainingPoint>,
     /// The data's columns.
     pub columns: Vec<DataColumn>,
@@ -59,8 +59,8 @@ pub struct Latent {
     pub family: String,
     /// Mean free energy per row, in nats.
     pub free_energy: FreeEnergy,
-    /// What each neighbouring subtree brings.
-    pub brings: Vec<Brings>,
+    /// The contribution of each neighbouring subtree (ablation gain).
+    pub contributions: Vec<Contribution>,
     /// Posterior standard deviation relative to the prior's: 0 is certain, 1 is as before the data.
     pub spread: f64,
     /// Plain sentences about what is wrong with it.
@@ -80,7 +80,7 @@ pub struct FreeEnergy {
 
 /// How far a latent's held-out free energy falls when the messages from one subtree are left out.
 #[derive(Clone, Debug, Serialize)]
-pub struct Brings {
+pub struct Contribution {
     /// The neighbour that the subtree starts with.
     pub from: String,
     /// The fall, in nats.

@@ -40,28 +40,28 @@ function drawSummary() {
 const says = (latent, warning) => (warning.includes(name(latent.variable)) ? warning : `${name(latent.variable)}: ${warning}`);
 
 function drawLatents() {
-  const all = report.latents.flatMap((latent) => latent.brings.map((b) => b.nats)).filter(known);
+  const all = report.latents.flatMap((latent) => latent.contributions.map((b) => b.nats)).filter(known);
   const low = Math.min(0, ...all);
   const high = Math.max(1e-9, ...all);
   const place = (x) => (100 * (x - low)) / (high - low);
-  const names = Math.min(150, Math.max(24, ...report.latents.flatMap((latent) => latent.brings.map((b) => widthOf(b.from) * 1.08))));
+  const names = Math.min(150, Math.max(24, ...report.latents.flatMap((latent) => latent.contributions.map((b) => widthOf(b.from) * 1.08))));
   const bar = ({ from, nats: x }) => html`<span title="${from}">${from}</span>
     <span class="track">${known(x) && html`<i class="${x < 0 ? "less" : ""}" style="left:${place(Math.min(0, x))}%;width:${Math.max(0.5, place(Math.max(0, x)) - place(Math.min(0, x)))}%"></i>`}</span>
     <span class="number">${nats(x)}</span>`;
-  const brings = (latent) => {
-    const sorted = [...latent.brings].sort((a, b) => b.nats - a.nats);
+  const contributions = (latent) => {
+    const sorted = [...latent.contributions].sort((a, b) => b.nats - a.nats);
     const shown = sorted.length > 9 ? 7 : sorted.length;
     return html`<div><div class="bars">${sorted.slice(0, shown).map(bar)}</div>
       ${shown < sorted.length && html`<details><summary>${count(sorted.length - shown)} more</summary><div class="bars">${sorted.slice(shown).map(bar)}</div></details>`}</div>`;
   };
   const spread = (x) => html`<div class="spread"><span class="number">${fixed(x, 2)}</span><span class="track of-one">${known(x) && html`<i style="left:0;width:${100 * Math.min(1, Math.max(0, x))}%"></i>`}</span></div>`;
   put("latents", html`<table style="--names:${names}px">
-    <thead><tr><th scope="col">latent</th>${heldOut && html`<th scope="col" class="number">held out<br>nats</th>`}<th scope="col" class="number">learned from<br>nats</th><th scope="col">brought by each neighbour<br>nats</th><th scope="col">spread<br>of the prior’s</th></tr></thead>
+    <thead><tr><th scope="col">latent</th>${heldOut && html`<th scope="col" class="number">held out<br>nats</th>`}<th scope="col" class="number">learned from<br>nats</th><th scope="col">contribution of each neighbour<br>nats</th><th scope="col">spread<br>of the prior’s</th></tr></thead>
     <tbody>${report.latents.map((latent) => html`<tr>
       <th scope="row">${name(latent.variable)}<span class="family">${latent.family}</span></th>
       ${heldOut && html`<td class="number" data-is="held out, nats">${nats(latent.free_energy.held_out)}</td>`}
       <td class="number" data-is="learned from, nats">${nats(latent.free_energy.train)}</td>
-      <td data-is="brought, nats">${brings(latent)}</td>
+      <td data-is="contribution, nats">${contributions(latent)}</td>
       <td data-is="spread">${spread(latent.spread)}</td></tr>
       ${latent.warnings.length > 0 && html`<tr class="says"><td colspan="${heldOut ? 5 : 4}" class="warn">${latent.warnings.map((warning) => html`<div>${warning}</div>`)}</td></tr>`}`)}
     </tbody></table>`);

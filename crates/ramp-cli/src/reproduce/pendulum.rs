@@ -107,11 +107,9 @@ impl Pendulum {
 
     pub fn run(self) -> Result<Ending, Failure> {
         if self.without_rivals {
-            return Err(Failure {
-                sentence: "the option `--without-rivals` is called `--without-baselines` now"
-                    .into(),
-                user: true,
-            });
+            return Err(Failure::user(
+                "the option `--without-rivals` is called `--without-baselines` now",
+            ));
         }
         let settings = self.settings();
         report(&settings, &self.out, table)

@@ -26,12 +26,12 @@ fn variable(name: &str, latent: bool) -> Variable {
     }
 }
 
-fn brings(parts: &[(&str, f64)]) -> Vec<Brings> {
-    let bring = |(from, nats): &(&str, f64)| Brings {
+fn contributions(parts: &[(&str, f64)]) -> Vec<Contribution> {
+    let contribution = |(from, nats): &(&str, f64)| Contribution {
         from: (*from).into(),
         nats: *nats,
     };
-    parts.iter().map(bring).collect()
+    parts.iter().map(contribution).collect()
 }
 
 /// What a fit would say of a standard normal latent whose true values are known.
@@ -61,7 +61,7 @@ fn latent(variable: usize, family: &str, train: f64, held_out: f64, spread: f64)
             train,
             held_out: Some(held_out),
         },
-        brings: Vec::new(),
+        contributions: Vec::new(),
         spread,
         warnings: Vec::new(),
         coordinates: Vec::new(),
@@ -156,7 +156,8 @@ pub fn questionnaire() -> Report {
         });
     }
     let mut latents = vec![latent(0, "gaussian(1)", 0.64, 0.62, 0.58)];
-    latents[0].brings = brings(&[("anxiety", 0.41), ("fatigue", 0.22), ("anger", 0.15)]);
+    latents[0].contributions =
+        contributions(&[("anxiety", 0.41), ("fatigue", 0.22), ("anger", 0.15)]);
     latents[0].coordinates = vec![gaussian("distress", &distress, 0.58, &mut chance)];
     for f in 0..3 {
         let sd = [0.42, 0.47, 0.44][f];
@@ -169,7 +170,7 @@ pub fn questionnaire() -> Report {
         );
         let mut parts = vec![("distress", [0.31, 0.12, 0.19][f])];
         parts.extend((0..4).map(|k| (items[4 * f + k], 0.34 - 0.05 * k as f64 - 0.03 * f as f64)));
-        facet_latent.brings = brings(&parts);
+        facet_latent.contributions = contributions(&parts);
         facet_latent.coordinates = vec![gaussian(facets[f], &facet[f], sd, &mut chance)];
         latents.push(facet_latent);
     }
@@ -276,7 +277,7 @@ pub fn chain() -> Report {
         column("sleep", 0.21, numbers(&rest, 0.21, 7.1, 1.2)),
     ];
     let mut state = latent(0, "gaussian(2)", 1.92, 1.84, 0.51);
-    state.brings = brings(&[
+    state.contributions = contributions(&[
         ("the past", 0.71),
         ("the future", 0.69),
         ("heart", 0.38),
@@ -385,7 +386,7 @@ pub fn mixed() -> Report {
         let neighbours: Vec<(&str, f64)> = (0..k % 4 + 2)
             .map(|j| (names[(k + j + 1) % 10], 0.3 - 0.09 * j as f64))
             .collect();
-        latents[k].brings = brings(&neighbours);
+        latents[k].contributions = contributions(&neighbours);
         let truth: Vec<f64> = (0..samples).map(|_| chance.normal()).collect();
         latents[k].coordinates = vec![gaussian(
             names[k],
@@ -439,7 +440,7 @@ pub fn mixed() -> Report {
         held_out: Some(-0.04),
     };
     latents[6].spread = 0.995;
-    latents[6].brings[0].nats = -0.06;
+    latents[6].contributions[0].nats = -0.06;
     latents[6].warnings =
         vec!["size has collapsed to its prior: its columns say nothing about each other.".into()];
     latents[8].coordinates[0].mean[7] = f32::NAN;
@@ -547,7 +548,10 @@ pub fn hostile() -> Report {
     for latent in &mut report.latents {
         latent.family = name();
         latent.warnings = HOSTILE.map(String::from).to_vec();
-        latent.brings.iter_mut().for_each(|b| b.from = name());
+        latent
+            .contributions
+            .iter_mut()
+            .for_each(|b| b.from = name());
         latent.coordinates.iter_mut().for_each(|c| c.label = name());
     }
     report.facts = HOSTILE

@@ -78,10 +78,10 @@ impl Perceptron {
 
     pub fn forward(&self, parameters: &[f32], input: Block<'_>) -> Pass {
         let mut pass = Pass {
-            output: vec![0.0; self.mlp.outputs() * input.rows],
-            tape: vec![0.0; self.mlp.tape_len(input.rows)],
+            output: vec![0.0; self.mlp.outputs() * input.rows()],
+            tape: vec![0.0; self.mlp.tape_len(input.rows())],
         };
-        let mut scratch = vec![0.0; self.mlp.scratch_len(input.rows)];
+        let mut scratch = vec![0.0; self.mlp.scratch_len(input.rows())];
         self.mlp.forward(
             &parameters[self.place.clone()],
             input,
@@ -102,7 +102,7 @@ impl Perceptron {
         to_input: Option<&mut [f32]>,
         gradient: &mut [f32],
     ) {
-        let mut scratch = vec![0.0; self.mlp.scratch_len(input.rows)];
+        let mut scratch = vec![0.0; self.mlp.scratch_len(input.rows())];
         self.mlp.backward(
             &parameters[self.place.clone()],
             input,

@@ -5,7 +5,6 @@ use crate::least_squares::LeastSquares;
 use ramp::model::Model;
 use ramp::network::{Block, MlpSpec, NetworkSpec, ROW_UNIT};
 use rayon::prelude::*;
-use std::ops::Range;
 
 /// Sets the last layer of a perceptron with one hidden layer of tanh so that its raw outputs for these inputs come as near
 /// as they can to the targets.
@@ -16,53 +15,45 @@ pub(crate) fn fit_network(
     targets: &[Vec<f64>],
     ridge: f64,
 ) -> Result<(), LabError> {
-    let (_, hidden) = array(model, &format!("{network}/0.bias"))?;
     let same = NetworkSpec::Mlp(MlpSpec {
-        hidden: vec![hidden.len()],
+        hidden: vec![model.layout(network)?.last.inputs()],
         ..MlpSpec::default()
     });
     let width = inputs.first().map_or(0, Vec::len);
-    let units = before_last(
-        model,
-        network,
-        "1",
-        (&same, width),
-        inputs.len(),
-        |i, to| {
-            to.copy_from_slice(&inputs[i]);
-        },
-    )?;
-    fit_last(model, &format!("{network}/1"), &units, targets, ridge)
+    let units = before_last(model, network, (&same, width), inputs.len(), |i, to| {
+        to.copy_from_slice(&inputs[i]);
+    })?;
+    fit_last(model, network, &units, targets, ridge)
 }
 
-/// What the last layer of a network sees, row after row, of inputs that are written row by row; also given are the network's
+/// The inputs of a network's last layer, row after row, for inputs that are written row by row; also given are the network's
 /// description and how many numbers an input has.
 pub(crate) fn before_last(
     model: &Model,
     name: &str,
-    last: &str,
     (spec, inputs): (&NetworkSpec, usize),
     count: usize,
     write: impl Fn(usize, &mut [f32]) + Sync,
 ) -> Result<Vec<f64>, LabError> {
-    let own = |part: &str| {
-        let (_, span) = array(model, &format!("{name}/{part}"))?;
-        Ok::<_, LabError>(&model.parameters()[span])
-    };
-    let [weight, bias] = ["weight", "bias"].map(|part| format!("{last}.{part}"));
-    let width = own(&weight)?.len() / own(&bias)?.len();
-    // The same network, whose last layer hands on what it sees.
+    let (own, layout) = (model.span(name)?, model.layout(name)?);
+    let width = layout.last.inputs();
+    // The same network, whose last layer hands on its inputs.
     let network = spec.build(inputs, width)?;
-    let mut parameters: Vec<f32> = vec![];
-    for array in network.parameters() {
-        if array.name == weight {
-            let one = |i: usize| f32::from(u8::from(i / width == i % width));
-            parameters.extend((0..array.len()).map(one));
-        } else if array.name == bias {
-            parameters.extend(vec![0.0; array.len()]);
-        } else {
-            parameters.extend_from_slice(own(&array.name)?);
-        }
+    let unfit = || {
+        LabError::Invalid(format!(
+            "network {name} is not of the kind that was described"
+        ))
+    };
+    let handing_on = network.layout().ok_or_else(unfit)?;
+    let before = handing_on.last.span().start;
+    if handing_on.last.inputs() != width || before != layout.last.span().start - own.start {
+        return Err(unfit());
+    }
+    let len = network.parameters().iter().map(|p| p.len()).sum();
+    let mut parameters: Vec<f32> = vec![0.0; len];
+    parameters[..before].copy_from_slice(&model.parameters()[own][..before]);
+    for unit in 0..width {
+        parameters[handing_on.last.at(unit, unit)] = 1.0;
     }
     let rows = 4 * ROW_UNIT;
     let all: Vec<usize> = (0..count).collect();
@@ -82,26 +73,17 @@ pub(crate) fn before_last(
     Ok(seen.collect())
 }
 
-/// Where an array of a model lies, and its shape.
-fn array(model: &Model, name: &str) -> Result<(Vec<usize>, Range<usize>), LabError> {
-    let mut named = model.named_parameters().into_iter();
-    let found = named.find(|(n, _, _)| n == name);
-    found
-        .map(|(_, shape, span)| (shape, span))
-        .ok_or_else(|| LabError::Invalid(format!("this start needs the array {name}")))
-}
-
-/// Sets a linear layer so that its outputs for these units, row after row, come as near as they can to the targets.
+/// Sets the last layer of a network so that its outputs for these units, row after row, come as near as they can to the
+/// targets.
 pub(crate) fn fit_last(
     model: &mut Model,
-    layer: &str,
+    network: &str,
     units: &[f64],
     targets: &[Vec<f64>],
     ridge: f64,
 ) -> Result<(), LabError> {
-    let (shape, weights) = array(model, &format!("{layer}.weight"))?;
-    let (_, biases) = array(model, &format!("{layer}.bias"))?;
-    let (outputs, inputs) = (biases.len(), weights.len() / biases.len());
+    let layout = model.layout(network)?;
+    let (outputs, inputs) = (layout.last.outputs(), layout.last.inputs());
     if let Some(odd) = targets.iter().find(|t| t.len() != outputs) {
         return Err(LabError::Invalid(format!(
             "a start with {} outputs does not fit a network with {outputs}",
@@ -112,17 +94,12 @@ pub(crate) fn fit_last(
         .map(|o| targets.iter().map(|t| t[o]).collect())
         .collect();
     let fit = LeastSquares::penalised(units, inputs, &targets, ridge)?;
-    // Wide layers lie input by input.
-    let (output, input) = match shape[0] == outputs {
-        true => (inputs, 1),
-        false => (1, outputs),
-    };
     let parameters = model.parameters_mut();
     for o in 0..outputs {
         for (i, weight) in fit.direction(o).into_iter().enumerate() {
-            parameters[weights.start + o * output + i * input] = weight as f32;
+            parameters[layout.last.at(o, i)] = weight as f32;
         }
-        parameters[biases.start + o] = fit.intercept(o) as f32;
+        parameters[layout.bias.start + o] = fit.intercept(o) as f32;
     }
     Ok(())
 }

@@ -1,86 +1,10 @@
-//! Data sets: for every observed variable a block of numbers, and which of them are missing.
+//! A data set: observations of the same samples, checked as they are added.
 
-use crate::{Error, Result};
+use super::observation::{Observation, Values};
+use super::{DataError, Step};
 use std::collections::HashMap;
 
-/// The observations of one variable for all samples.
-#[derive(Clone, Debug)]
-pub struct Observation {
-    name: String,
-    features: usize,
-    values: Values,
-    /// `None` where every sample has it.
-    present: Option<Vec<bool>>,
-}
-
-#[derive(Clone, Debug)]
-enum Values {
-    Numbers(Vec<f32>),
-    /// Kept as bytes and widened per block: images are four times smaller so.
-    Bytes(Vec<u8>),
-}
-
-impl Observation {
-    /// The variable's name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Numbers per sample.
-    pub fn features(&self) -> usize {
-        self.features
-    }
-
-    /// Whether a sample has it.
-    pub fn is_present(&self, row: usize) -> bool {
-        self.present.as_ref().is_none_or(|p| p[row])
-    }
-
-    /// Whether every sample has it.
-    pub fn is_complete(&self) -> bool {
-        self.present.is_none()
-    }
-
-    /// One sample's numbers; zeros where it is missing.
-    pub fn numbers(&self, row: usize) -> Vec<f32> {
-        let mut numbers = vec![0.0; self.features];
-        self.write(row, &mut numbers, 1);
-        numbers
-    }
-
-    /// Writes one sample's numbers with a given distance between them; zeros where it is missing.
-    pub fn write(&self, row: usize, to: &mut [f32], stride: usize) {
-        let span = row * self.features..(row + 1) * self.features;
-        match &self.values {
-            Values::Numbers(numbers) if stride == 1 => {
-                to[..self.features].copy_from_slice(&numbers[span]);
-            }
-            Values::Bytes(bytes) if stride == 1 => {
-                let to = &mut to[..self.features];
-                for (to, bytes) in to.chunks_mut(64).zip(bytes[span].chunks(64)) {
-                    // Most of many pictures is background.
-                    if bytes.iter().fold(0, |any, x| any | x) == 0 {
-                        to.fill(0.0);
-                        continue;
-                    }
-                    for (to, &x) in to.iter_mut().zip(bytes) {
-                        *to = f32::from(x) * (1.0 / 255.0);
-                    }
-                }
-            }
-            Values::Numbers(numbers) => {
-                for (i, &x) in numbers[span].iter().enumerate() {
-                    to[i * stride] = x;
-                }
-            }
-            Values::Bytes(bytes) => {
-                for (i, &x) in bytes[span].iter().enumerate() {
-                    to[i * stride] = f32::from(x) * (1.0 / 255.0);
-                }
-            }
-        }
-    }
-}
+type Result<T> = std::result::Result<T, DataError>;
 
 /// A table of observations: one entry per observed variable, the same samples in each.
 ///
@@ -93,6 +17,21 @@ impl Observation {
 ///     .observe("position", 2, vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0])?;
 /// assert_eq!(data.rows(), 3);
 /// assert!(!data.observation("height")?.is_present(1));
+/// # Ok::<(), ramp::Error>(())
+/// ```
+///
+/// The series of a chain are sequences: blocks of `[sample, time, features]`, with a length for each sample where they are
+/// not all equally long.
+///
+/// ```
+/// use ramp::data::Dataset;
+/// // Two samples of up to three steps; the second is missing at its second step and has no third.
+/// let data = Dataset::new()
+///     .observe_sequence("pulse", 3, 1, vec![61.0, 64.0, 66.0, 58.0, f32::NAN, f32::NAN])?
+///     .with_lengths(vec![3, 2])?;
+/// let pulse = data.observation("pulse")?;
+/// assert_eq!(pulse.step(2).numbers(0), [66.0]);
+/// assert!(pulse.step(0).is_present(1) && !pulse.step(1).is_present(1));
 /// # Ok::<(), ramp::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -114,38 +53,9 @@ impl Dataset {
         self,
         name: impl Into<String>,
         features: usize,
-        mut values: Vec<f32>,
+        values: Vec<f32>,
     ) -> Result<Self> {
-        let name = name.into();
-        if let Some(at) = values.iter().position(|x| x.is_infinite()) {
-            return Err(Error::Invalid(format!(
-                "observation `{name}` is infinite in row {}; replace it or mark it missing with NaN",
-                at / features.max(1)
-            )));
-        }
-        let mut present = None;
-        if features > 0 && values.iter().any(|x| x.is_nan()) {
-            let mask: Vec<bool> = values
-                .chunks(features)
-                .map(|sample| sample.iter().all(|x| !x.is_nan()))
-                .collect();
-            for (sample, &there) in values.chunks_mut(features).zip(&mask) {
-                if !there {
-                    sample.fill(0.0);
-                }
-            }
-            present = Some(mask);
-        }
-        let len = values.len();
-        self.add(
-            Observation {
-                name,
-                features,
-                values: Values::Numbers(values),
-                present,
-            },
-            len,
-        )
+        self.add_numbers(name.into(), None, features, values)
     }
 
     /// Adds a variable of bytes such as pixels, read as numbers from 0 to 1; `present` marks the samples that have it.
@@ -156,49 +66,150 @@ impl Dataset {
         values: Vec<u8>,
         present: Option<Vec<bool>>,
     ) -> Result<Self> {
-        let name = name.into();
+        self.add_bytes(name.into(), None, features, values, present)
+    }
+
+    /// Adds a series of a chain: for every sample `steps` steps of `features` numbers each, `[sample, time, features]`.
+    /// `NaN` marks what is missing, step by step. All sequences of a data set have the same number of steps; where samples
+    /// are shorter, [`Dataset::with_lengths`] says so.
+    pub fn observe_sequence(
+        self,
+        name: impl Into<String>,
+        steps: usize,
+        features: usize,
+        values: Vec<f32>,
+    ) -> Result<Self> {
+        self.add_numbers(name.into(), Some(steps), features, values)
+    }
+
+    /// Adds a series of bytes such as the frames of videos, read as numbers from 0 to 1 and kept as bytes; `present` marks
+    /// the samples and steps that have one, `[sample, time]`.
+    pub fn observe_sequence_bytes(
+        self,
+        name: impl Into<String>,
+        steps: usize,
+        features: usize,
+        values: Vec<u8>,
+        present: Option<Vec<bool>>,
+    ) -> Result<Self> {
+        self.add_bytes(name.into(), Some(steps), features, values, present)
+    }
+
+    fn add_numbers(
+        self,
+        name: String,
+        steps: Option<usize>,
+        features: usize,
+        mut values: Vec<f32>,
+    ) -> Result<Self> {
+        if let Some(at) = values.iter().position(|x| x.is_infinite()) {
+            let cell = at / features.max(1);
+            let each = steps.unwrap_or(1).max(1);
+            return Err(DataError::Infinite {
+                name,
+                row: cell / each,
+                step: steps.map(|_| cell % each),
+            });
+        }
+        let mut present = None;
+        if features > 0 && values.iter().any(|x| x.is_nan()) {
+            let mask: Vec<bool> = values
+                .chunks(features)
+                .map(|cell| cell.iter().all(|x| !x.is_nan()))
+                .collect();
+            for (cell, &there) in values.chunks_mut(features).zip(&mask) {
+                if !there {
+                    cell.fill(0.0);
+                }
+            }
+            present = Some(mask);
+        }
+        let len = values.len();
+        let observation = Observation {
+            name,
+            features,
+            steps,
+            values: Values::Numbers(values),
+            present,
+        };
+        self.add(observation, len)
+    }
+
+    fn add_bytes(
+        self,
+        name: String,
+        steps: Option<usize>,
+        features: usize,
+        values: Vec<u8>,
+        present: Option<Vec<bool>>,
+    ) -> Result<Self> {
         let len = values.len();
         if let Some(mask) = &present
-            && mask.len() * features != len
+            && mask.len().checked_mul(features) != Some(len)
         {
-            return Err(Error::Invalid(format!(
-                "observation `{name}` has {len} bytes but a mask for {} samples of {features}",
-                mask.len()
-            )));
-        }
-        let present = present.filter(|mask| !mask.iter().all(|&p| p));
-        self.add(
-            Observation {
+            return Err(DataError::MaskLength {
                 name,
+                bytes: len,
+                mask: mask.len(),
                 features,
-                values: Values::Bytes(values),
-                present,
-            },
-            len,
-        )
+            });
+        }
+        let observation = Observation {
+            name,
+            features,
+            steps,
+            values: Values::Bytes(values),
+            present: present.filter(|mask| !mask.iter().all(|&p| p)),
+        };
+        self.add(observation, len)
     }
 
     fn add(mut self, observation: Observation, len: usize) -> Result<Self> {
-        let Observation { name, features, .. } = &observation;
-        if *features == 0 || !len.is_multiple_of(*features) {
-            return Err(Error::Invalid(format!(
-                "observation `{name}` has {len} numbers, which is not a whole number of samples of {features}"
-            )));
+        let name = observation.name.clone();
+        let width = observation
+            .features
+            .checked_mul(observation.steps.unwrap_or(1));
+        let width = match width {
+            Some(width) if width > 0 && len.is_multiple_of(width) => width,
+            _ => {
+                return Err(DataError::PartOfSample {
+                    name,
+                    numbers: len,
+                    width: width.unwrap_or(usize::MAX),
+                });
+            }
+        };
+        let rows = len / width;
+        if let Some(first) = self.observations.first()
+            && rows != self.rows
+        {
+            return Err(DataError::OtherRows {
+                name,
+                rows,
+                other: first.name.clone(),
+                expected: self.rows,
+            });
         }
-        let rows = len / features;
-        if !self.observations.is_empty() && rows != self.rows {
-            return Err(Error::Invalid(format!(
-                "observation `{name}` has {rows} samples but `{}` has {}",
-                self.observations[0].name, self.rows
-            )));
+        if self.by_name.contains_key(&name) {
+            return Err(DataError::Twice { name });
         }
-        if self.by_name.contains_key(name) {
-            return Err(Error::Invalid(format!(
-                "observation `{name}` is given twice"
-            )));
+        if let Some(steps) = observation.steps {
+            let others = self.observations.iter();
+            if let Some((other, expected)) = others
+                .filter_map(|o| Some((&o.name, o.steps?)))
+                .find(|(_, expected)| *expected != steps)
+            {
+                return Err(DataError::OtherSteps {
+                    name,
+                    steps,
+                    other: other.clone(),
+                    expected,
+                });
+            }
+            check_lengths(self.lengths.as_deref().unwrap_or(&[]), steps)?;
         }
         self.rows = rows;
-        self.by_name.insert(name.clone(), self.observations.len());
+        self.by_name.insert(name, self.observations.len());
         self.observations.push(observation);
         Ok(self)
     }
@@ -207,6 +218,7 @@ impl Dataset {
     ///
     /// # Panics
     /// If there is no such sample.
+    #[must_use]
     pub fn select(&self, samples: &[u32]) -> Self {
         fn pick<T: Copy>(values: &[T], width: usize, samples: &[u32]) -> Vec<T> {
             samples
@@ -224,11 +236,15 @@ impl Dataset {
                 .map(|o| Observation {
                     name: o.name.clone(),
                     features: o.features,
+                    steps: o.steps,
                     values: match &o.values {
-                        Values::Numbers(x) => Values::Numbers(pick(x, o.features, samples)),
-                        Values::Bytes(x) => Values::Bytes(pick(x, o.features, samples)),
+                        Values::Numbers(x) => Values::Numbers(pick(x, o.width(), samples)),
+                        Values::Bytes(x) => Values::Bytes(pick(x, o.width(), samples)),
                     },
-                    present: o.present.as_ref().map(|p| pick(p, 1, samples)),
+                    present: o
+                        .present
+                        .as_ref()
+                        .map(|p| pick(p, o.steps.unwrap_or(1), samples)),
                 })
                 .collect(),
             by_name: self.by_name.clone(),
@@ -236,14 +252,16 @@ impl Dataset {
     }
 
     /// Says how many steps of a chain each sample has; latents after its last step then have no part in anything.
-    /// Without this, every sample is as long as the chain.
+    /// Without this, every sample is as long as its sequences.
     pub fn with_lengths(mut self, lengths: Vec<u32>) -> Result<Self> {
         if lengths.len() != self.rows {
-            return Err(Error::Invalid(format!(
-                "there are {} lengths for {} sequences",
-                lengths.len(),
-                self.rows
-            )));
+            return Err(DataError::LengthCount {
+                lengths: lengths.len(),
+                rows: self.rows,
+            });
+        }
+        if let Some(steps) = self.steps() {
+            check_lengths(&lengths, steps)?;
         }
         self.lengths = Some(lengths);
         Ok(self)
@@ -252,6 +270,11 @@ impl Dataset {
     /// The steps of each sample, where they were given.
     pub fn lengths(&self) -> Option<&[u32]> {
         self.lengths.as_deref()
+    }
+
+    /// The steps of the sequences, where there are any.
+    pub fn steps(&self) -> Option<usize> {
+        self.observations.iter().find_map(|o| o.steps)
     }
 
     /// A number that differs between data sets that differ, for all practical purposes: so that training does not go on
@@ -271,6 +294,7 @@ impl Dataset {
         for o in &self.observations {
             o.name.bytes().for_each(|b| mix(u64::from(b)));
             mix(o.features as u64);
+            o.steps.iter().for_each(|&steps| mix(steps as u64));
             match &o.values {
                 Values::Numbers(x) => x.iter().for_each(|x| mix(u64::from(x.to_bits()))),
                 Values::Bytes(x) => x.iter().for_each(|&x| mix(u64::from(x))),
@@ -294,26 +318,43 @@ impl Dataset {
     pub fn observation(&self, name: &str) -> Result<&Observation> {
         match self.by_name.get(name) {
             Some(&i) => Ok(&self.observations[i]),
-            None => {
-                let mut have: Vec<&str> = self
-                    .observations
-                    .iter()
-                    .take(8)
-                    .map(|o| &o.name[..])
-                    .collect();
-                if self.observations.len() > 8 {
-                    have.push("…");
-                }
-                Err(Error::Invalid(format!(
-                    "observation `{name}` named in the tree is not in the data, which has {}",
-                    if have.is_empty() {
-                        "none".into()
-                    } else {
-                        have.join(", ")
-                    }
-                )))
-            }
+            None => Err(DataError::Unknown {
+                name: name.into(),
+                have: self.observations.iter().map(|o| o.name.clone()).collect(),
+            }),
         }
+    }
+
+    /// A variable that has no time axis.
+    pub(crate) fn single(&self, name: &str) -> Result<Step<'_>> {
+        match self.observation(name)? {
+            found if found.steps.is_some() => {
+                Err(DataError::UnexpectedSequence { name: name.into() })
+            }
+            found => Ok(found.step(0)),
+        }
+    }
+
+    /// A variable that has one.
+    pub(crate) fn sequence(&self, name: &str) -> Result<&Observation> {
+        match self.observation(name)? {
+            found if found.steps.is_none() => {
+                Err(DataError::ExpectedSequence { name: name.into() })
+            }
+            found => Ok(found),
+        }
+    }
+}
+
+/// Whether no sequence is longer than its data.
+fn check_lengths(lengths: &[u32], steps: usize) -> Result<()> {
+    match lengths.iter().position(|&l| l as usize > steps) {
+        None => Ok(()),
+        Some(sequence) => Err(DataError::LengthBeyondData {
+            sequence,
+            length: lengths[sequence],
+            steps,
+        }),
     }
 }
 
@@ -347,6 +388,45 @@ mod tests {
     }
 
     #[test]
+    fn mistakes_in_sequences_are_named() {
+        let data = Dataset::new()
+            .observe_sequence("a", 3, 1, vec![1.0; 6])
+            .unwrap();
+        assert_eq!((data.rows(), data.steps()), (2, Some(3)));
+        assert!(
+            say(data.clone().observe_sequence("b", 2, 1, vec![1.0; 4]))
+                .contains("`b` has 2 steps but `a` has 3")
+        );
+        assert!(
+            say(data.clone().observe_sequence("b", 3, 1, vec![1.0; 9]))
+                .contains("`b` has 3 samples but `a` has 2")
+        );
+        assert!(
+            say(data.clone().observe_sequence("b", 3, 1, vec![1.0; 7]))
+                .contains("not a whole number of samples of 3")
+        );
+        for (steps, features) in [(0, 1), (1, 0), (usize::MAX, 2)] {
+            let wrong = data.clone().observe_sequence("b", steps, features, vec![]);
+            assert!(say(wrong).contains("not a whole number"));
+        }
+        let mut values = vec![0.0; 6];
+        values[4] = f32::NEG_INFINITY;
+        assert!(
+            say(data.clone().observe_sequence("b", 3, 1, values))
+                .contains("infinite in row 1 at step 2")
+        );
+        assert!(
+            say(data.clone().with_lengths(vec![3])).contains("there are 1 lengths for 2 sequences")
+        );
+        assert!(
+            say(data.with_lengths(vec![1, 4]))
+                .contains("sequence 1 has 4 steps but there is data for 3")
+        );
+        let bytes = Dataset::new().observe_sequence_bytes("v", 2, 3, vec![0; 12], Some(vec![true]));
+        assert!(say(bytes).contains("a mask for 1 samples"));
+    }
+
+    #[test]
     fn a_sample_with_one_missing_number_is_missing_and_reads_as_zero() {
         let data = Dataset::new()
             .observe("a", 2, vec![1.0, f32::NAN, 3.0, 4.0])
@@ -356,5 +436,28 @@ mod tests {
         a.write(0, &mut to, 2);
         assert_eq!(to, [0.0, 9.0, 0.0, 9.0]);
         assert!(!a.is_present(0) && a.is_present(1));
+    }
+
+    #[test]
+    fn a_step_is_a_slice_of_its_sequence() {
+        let frames: Vec<u8> = (0..24).collect();
+        let present: Vec<bool> = [true, true, false, true].into();
+        let data = Dataset::new()
+            .observe_sequence_bytes("video", 2, 6, frames, Some(present))
+            .unwrap();
+        let video = data.observation("video").unwrap();
+        let expected: Vec<f32> = (6..12).map(|x| x as f32 * (1.0 / 255.0)).collect();
+        assert_eq!(video.step(1).numbers(0), expected);
+        assert!(!video.step(0).is_present(1) && video.step(1).is_present(1));
+        assert!(video.is_present(1) && !video.is_complete());
+        // Beyond the end there is nothing.
+        assert!(!video.step(2).is_present(0));
+        assert_eq!(video.step(2).numbers(0), [0.0; 6]);
+        // Others among the samples are the same sequences.
+        let turned = data.select(&[1, 0]);
+        let again = turned.observation("video").unwrap();
+        assert_eq!(again.step(1).numbers(1), expected);
+        assert!(!again.step(0).is_present(0));
+        assert_ne!(turned.fingerprint(), data.fingerprint());
     }
 }

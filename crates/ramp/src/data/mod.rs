@@ -1,5 +1,9 @@
-//! Data sets in memory: for every observed variable a block of numbers, and which of them are missing.
+//! Data sets in memory: for every observed variable a block of numbers, which of them are missing, and how long sequences are.
 
 mod dataset;
+mod error;
+mod observation;
 
-pub use dataset::{Dataset, Observation};
+pub use dataset::Dataset;
+pub use error::DataError;
+pub use observation::{Observation, Step};

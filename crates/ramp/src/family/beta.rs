@@ -2,8 +2,8 @@
 
 use super::dirichlet::log_beta;
 use super::{
-    Description, Dirichlet, Family, Size, Weight, check_positive, constrain_positive,
-    constrain_positive_backward,
+    Description, Dirichlet, Family, ParameterError, Size, Weight, check_positive,
+    constrain_positive, constrain_positive_backward,
 };
 use crate::kernel::real::Real;
 use crate::kernel::special::digamma;
@@ -38,7 +38,7 @@ impl Family for Beta {
         vec![1.0; 2 * self.dim]
     }
 
-    fn check(&self, eta: &[f64]) -> Result<(), String> {
+    fn check(&self, eta: &[f64]) -> Result<(), ParameterError> {
         check_positive(eta)
     }
 

@@ -1,6 +1,6 @@
 //! The categorical: a belief about which of a few classes.
 
-use super::{Description, Family, Size, Weight};
+use super::{Description, Family, ParameterError, Size, Weight};
 use crate::kernel::real::Real;
 
 /// One of `levels` classes; the natural parameters are logits (a shift of all of them changes nothing), the prior is uniform.
@@ -38,14 +38,18 @@ impl Family for Categorical {
         self.levels
     }
 
+    fn freedom(&self) -> usize {
+        1
+    }
+
     fn prior(&self) -> Vec<f64> {
         vec![0.0; self.levels]
     }
 
-    fn check(&self, eta: &[f64]) -> Result<(), String> {
+    fn check(&self, eta: &[f64]) -> Result<(), ParameterError> {
         match eta.iter().all(|x| x.is_finite()) {
             true => Ok(()),
-            false => Err("needs finite logits".into()),
+            false => Err(ParameterError::NotFinite),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The Gaussian with independent coordinates.
 
-use super::{Description, Family, Gaussian, Size, Weight};
+use super::{Description, Family, Gaussian, ParameterError, Size, Weight};
 use crate::kernel::real::Real;
 
 /// A Gaussian with diagonal covariance: `h` (`dim` numbers), then the precisions. Messages have precisions `c²`.
@@ -33,11 +33,11 @@ impl Family for DiagonalGaussian {
         [vec![0.0; self.dim], vec![1.0; self.dim]].concat()
     }
 
-    fn check(&self, eta: &[f64]) -> Result<(), String> {
+    fn check(&self, eta: &[f64]) -> Result<(), ParameterError> {
         super::check_positive(&eta[self.dim..])?;
         match eta[..self.dim].iter().all(|x| x.is_finite()) {
             true => Ok(()),
-            false => Err("needs finite parameters".into()),
+            false => Err(ParameterError::NotFinite),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The Dirichlet: a belief about proportions.
 
 use super::{
-    Description, Family, Size, Weight, check_positive, constrain_positive,
+    Description, Family, ParameterError, Size, Weight, check_positive, constrain_positive,
     constrain_positive_backward,
 };
 use crate::kernel::real::Real;
@@ -57,11 +57,15 @@ impl Family for Dirichlet {
         self.levels + 1
     }
 
+    fn freedom(&self) -> usize {
+        self.levels - 1
+    }
+
     fn prior(&self) -> Vec<f64> {
         vec![1.0; self.levels]
     }
 
-    fn check(&self, eta: &[f64]) -> Result<(), String> {
+    fn check(&self, eta: &[f64]) -> Result<(), ParameterError> {
         check_positive(eta)
     }
 

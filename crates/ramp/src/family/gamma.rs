@@ -1,7 +1,7 @@
 //! The Gamma: a belief about a positive number.
 
 use super::{
-    Description, Family, Size, Weight, check_positive, constrain_positive,
+    Description, Family, ParameterError, Size, Weight, check_positive, constrain_positive,
     constrain_positive_backward,
 };
 use crate::kernel::real::Real;
@@ -46,7 +46,7 @@ impl Family for Gamma {
         vec![1.0; 2 * self.dim]
     }
 
-    fn check(&self, eta: &[f64]) -> Result<(), String> {
+    fn check(&self, eta: &[f64]) -> Result<(), ParameterError> {
         check_positive(eta)
     }
 

@@ -1,6 +1,6 @@
 //! The Gaussian with full covariance.
 
-use super::{Description, Family, Size, Weight};
+use super::{Description, Family, ParameterError, Size, Weight};
 use crate::kernel::real::Real;
 
 /// A Gaussian of any dimension with full covariance.
@@ -147,7 +147,7 @@ impl Family for Gaussian {
         eta
     }
 
-    fn check(&self, eta: &[f64]) -> Result<(), String> {
+    fn check(&self, eta: &[f64]) -> Result<(), ParameterError> {
         let d = self.dim;
         let mut l = vec![0.0; eta.len() - d];
         cholesky(d, &eta[d..], &mut l);
@@ -155,7 +155,7 @@ impl Family for Gaussian {
         if solid && eta.iter().all(|x| x.is_finite()) {
             Ok(())
         } else {
-            Err("needs a positive definite precision".into())
+            Err(ParameterError::NotPositiveDefinite)
         }
     }
 

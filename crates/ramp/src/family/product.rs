@@ -1,13 +1,19 @@
 //! A belief about one latent: a product of one or more families, side by side.
 
-use super::{AnyFamily, Description, Family, NAMES, with_family};
+use super::{AnyFamily, Description, Family, FamilyError, OwnFamily, with_family};
 use crate::kernel::real::{Operation, Real};
-use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a network sees of a belief.
+/// Makes a family that is not built in from its name and size, if it knows it.
+pub(crate) type MakeFamily<'a> =
+    dyn Fn(&str, Option<usize>) -> Result<Option<AnyFamily>, FamilyError> + 'a;
+
+/// The largest size of a family that makes sense.
+const MOST: usize = 4096;
+
+/// How a belief is parametrised as a network's input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Inputs {
@@ -26,9 +32,9 @@ pub enum Inputs {
 /// use ramp::family::Belief;
 /// let phase_space: Belief = "von_mises x gaussian(1)".parse()?;
 /// assert_eq!(phase_space.dim(), 4);
-/// let said = phase_space.describe(&[0.0, 50.0, 1.0, 4.0]);
-/// assert!((said.mean[0] - std::f64::consts::FRAC_PI_2).abs() < 1e-6);
-/// assert!((said.mean[1] - 0.25).abs() < 1e-6);
+/// let description = phase_space.describe(&[0.0, 50.0, 1.0, 4.0]);
+/// assert!((description.mean[0] - std::f64::consts::FRAC_PI_2).abs() < 1e-6);
+/// assert!((description.mean[1] - 0.25).abs() < 1e-6);
 /// # Ok::<(), ramp::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,23 +45,42 @@ pub struct Belief {
 
 impl Belief {
     /// A product of families.
-    pub fn product(parts: Vec<AnyFamily>) -> Result<Self> {
+    pub fn product(parts: Vec<AnyFamily>) -> Result<Self, FamilyError> {
         if parts.is_empty() {
-            return Err(Error::Invalid("a latent needs at least one family".into()));
+            return Err(FamilyError::Empty);
         }
         for part in &parts {
             let size = with_family!(part, f => f.size());
-            if size.value < size.least || size.value > 4096 {
-                return Err(Error::Invalid(format!(
-                    "family {} needs {} between {} and 4096, not {}",
-                    part.name(),
-                    size.setting,
-                    size.least,
-                    size.value
-                )));
+            if size.value < size.least || size.value > MOST {
+                return Err(FamilyError::OutOfRange {
+                    family: part.name().to_string(),
+                    setting: size.setting,
+                    least: size.least,
+                    most: MOST,
+                    value: size.value,
+                });
             }
         }
         Ok(Belief { parts })
+    }
+
+    /// A family of one's own under a name, which stands for it in stored models.
+    ///
+    /// Every formula of the [`Family`] is written once over [`Real`]; see `examples/own_family.rs`.
+    pub fn own<F: Family + 'static>(name: &str, family: F) -> Result<Self, FamilyError> {
+        Belief::product(vec![OwnFamily::new(name, family)?.into()])
+    }
+
+    /// Reads a belief whose families may be ones that `make` knows by name and size.
+    pub(crate) fn parse_with(text: &str, make: &MakeFamily<'_>) -> Result<Self, FamilyError> {
+        let parts = text
+            .split([' ', '\t', '*', '×'])
+            .filter(|word| !word.is_empty() && *word != "x");
+        Belief::product(
+            parts
+                .map(|word| parse_part(word, make))
+                .collect::<Result<_, _>>()?,
+        )
     }
 
     /// The parts, in order.
@@ -75,11 +100,7 @@ impl Belief {
     pub fn freedom(&self) -> usize {
         self.parts()
             .iter()
-            .map(|part| match part {
-                AnyFamily::Categorical(_) => 1,
-                AnyFamily::Dirichlet(f) => f.levels - 1,
-                other => with_family!(other, f => f.size()).value,
-            })
+            .map(|part| with_family!(part, f => f.freedom()))
             .sum()
     }
 
@@ -91,7 +112,7 @@ impl Belief {
             .sum()
     }
 
-    /// How many numbers a network sees of it.
+    /// How many inputs of a network it makes.
     pub fn input_dim(&self, inputs: Inputs) -> usize {
         match inputs {
             Inputs::Natural => self.dim(),
@@ -112,19 +133,20 @@ impl Belief {
     }
 
     /// Checks that natural parameters make a belief of this family.
-    pub fn check(&self, eta: &[f64]) -> Result<()> {
+    pub fn check(&self, eta: &[f64]) -> Result<(), FamilyError> {
         if eta.len() != self.dim() {
-            return Err(Error::Invalid(format!(
-                "{self} has {} natural parameters, not {}",
-                self.dim(),
-                eta.len()
-            )));
+            return Err(FamilyError::Count {
+                belief: self.to_string(),
+                expected: self.dim(),
+                found: eta.len(),
+            });
         }
         let mut rest = eta;
         for part in &self.parts {
             let (own, others) = rest.split_at(with_family!(part, f => f.dim()));
-            with_family!(part, f => f.check(own)).map_err(|why| {
-                Error::Invalid(format!("a belief of family {} {why}", part.name()))
+            with_family!(part, f => f.check(own)).map_err(|why| FamilyError::Parameters {
+                family: part.name().to_string(),
+                why,
             })?;
             rest = others;
         }
@@ -187,7 +209,7 @@ impl Belief {
         }
     }
 
-    /// What a network sees: the sum of messages itself, or the moments of prior × messages.
+    /// A network's inputs: the sum of messages itself, or the moments of prior × messages.
     #[inline(always)]
     pub fn inputs<R: Real>(
         &self,
@@ -195,10 +217,10 @@ impl Belief {
         prior: &[R],
         sum: &[R],
         belief: &mut [R],
-        seen: &mut [R],
+        features: &mut [R],
     ) {
         if inputs == Inputs::Natural {
-            seen.copy_from_slice(sum);
+            features.copy_from_slice(sum);
             return;
         }
         for i in 0..sum.len() {
@@ -208,14 +230,14 @@ impl Belief {
         for part in &self.parts {
             with_family!(part, f => {
                 let belief = &belief[at..at + f.dim()];
-                R::enter(f, Moments(belief, &mut seen[to..to + f.moments_dim()]));
+                R::enter(f, Moments(belief, &mut features[to..to + f.moments_dim()]));
                 at += f.dim();
                 to += f.moments_dim();
             });
         }
     }
 
-    /// The gradient at the sum of messages from the gradient at what was seen.
+    /// The gradient at the sum of messages from the gradient at the inputs.
     #[inline(always)]
     pub fn inputs_backward<R: Real>(
         &self,
@@ -223,11 +245,11 @@ impl Belief {
         prior: &[R],
         sum: &[R],
         belief: &mut [R],
-        grad_seen: &[R],
+        grad_features: &[R],
         grad_sum: &mut [R],
     ) {
         if inputs == Inputs::Natural {
-            grad_sum.copy_from_slice(grad_seen);
+            grad_sum.copy_from_slice(grad_features);
             return;
         }
         for i in 0..sum.len() {
@@ -237,8 +259,8 @@ impl Belief {
         for part in &self.parts {
             with_family!(part, f => {
                 let span = at..at + f.dim();
-                let seen = &grad_seen[to..to + f.moments_dim()];
-                R::enter(f, MomentsBackward(&belief[span.clone()], seen, &mut grad_sum[span]));
+                let grad = &grad_features[to..to + f.moments_dim()];
+                R::enter(f, MomentsBackward(&belief[span.clone()], grad, &mut grad_sum[span]));
                 at += f.dim();
                 to += f.moments_dim();
             });
@@ -250,14 +272,14 @@ impl Belief {
         let (mut mean, mut sd, mut entropy) = (Vec::new(), Vec::new(), 0.0);
         let mut at = 0;
         for part in &self.parts {
-            let said = with_family!(part, f => {
-                let said = f.describe(&eta[at..at + f.dim()]);
+            let description = with_family!(part, f => {
+                let description = f.describe(&eta[at..at + f.dim()]);
                 at += f.dim();
-                said
+                description
             });
-            mean.extend(said.mean);
-            sd.extend(said.sd);
-            entropy += said.entropy;
+            mean.extend(description.mean);
+            sd.extend(description.sd);
+            entropy += description.entropy;
         }
         Description::new(mean, sd, entropy)
     }
@@ -279,10 +301,10 @@ impl Belief {
 macro_rules! operations {
     ($($name:ident($($field:ident: $type:ty),*) -> $output:ty = |$f:ident| $body:expr;)*) => {$(
         struct $name<'a, R>($($type),*);
-        impl<R: Real> Operation<R> for $name<'_, R> {
+        impl<R: Real, F: Family> Operation<R, F> for $name<'_, R> {
             type Output = $output;
             #[inline(always)]
-            fn apply<F: Family>(self, $f: &F) -> $output {
+            fn apply(self, $f: &F) -> $output {
                 let $name($($field),*) = self;
                 $body
             }
@@ -295,7 +317,7 @@ operations! {
     Mean(eta: &'a [R], mean: &'a mut [R]) -> R = |f| f.weight_and_mean(eta, mean).ln();
     Constrain(raw: &'a [R], message: &'a mut [R]) -> () = |f| f.constrain(raw, message);
     ConstrainBackward(raw: &'a [R], grad: &'a [R], grad_raw: &'a mut [R]) -> () = |f| f.constrain_backward(raw, grad, grad_raw);
-    Moments(eta: &'a [R], seen: &'a mut [R]) -> () = |f| f.moments(eta, seen);
+    Moments(eta: &'a [R], moments: &'a mut [R]) -> () = |f| f.moments(eta, moments);
     MomentsBackward(eta: &'a [R], grad: &'a [R], grad_eta: &'a mut [R]) -> () = |f| f.moments_backward(eta, grad, grad_eta);
 }
 
@@ -324,42 +346,37 @@ impl fmt::Display for Belief {
 }
 
 impl FromStr for Belief {
-    type Err = Error;
+    type Err = FamilyError;
 
-    fn from_str(text: &str) -> Result<Self> {
-        let parts = text
-            .split([' ', '\t', '*', '×'])
-            .filter(|word| !word.is_empty() && *word != "x");
-        Belief::product(parts.map(parse_part).collect::<Result<_>>()?)
+    fn from_str(text: &str) -> Result<Self, FamilyError> {
+        Belief::parse_with(text, &|_, _| Ok(None))
     }
 }
 
-fn parse_part(word: &str) -> Result<AnyFamily> {
+fn parse_part(word: &str, make: &MakeFamily<'_>) -> Result<AnyFamily, FamilyError> {
     let (name, size) = match word.split_once('(') {
         None => (word, None),
         Some((name, rest)) => {
             let size = rest
                 .strip_suffix(')')
                 .and_then(|n| n.parse().ok())
-                .ok_or_else(|| {
-                    Error::Invalid(format!(
-                        "family `{word}` should be written like `gaussian(2)`, with a whole number"
-                    ))
+                .ok_or_else(|| FamilyError::Size {
+                    text: word.to_string(),
                 })?;
             (name, Some(size))
         }
     };
-    AnyFamily::by_name(name, size).ok_or_else(|| {
-        Error::Invalid(format!(
-            "unknown family `{name}`; known are {}",
-            NAMES.join(", ")
-        ))
-    })
+    match AnyFamily::by_name(name, size) {
+        Some(family) => Ok(family),
+        None => make(name, size)?.ok_or_else(|| FamilyError::Unknown {
+            name: name.to_string(),
+        }),
+    }
 }
 
 impl TryFrom<String> for Belief {
-    type Error = Error;
-    fn try_from(text: String) -> Result<Self> {
+    type Error = FamilyError;
+    fn try_from(text: String) -> Result<Self, FamilyError> {
         text.parse()
     }
 }

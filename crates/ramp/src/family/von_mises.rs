@@ -1,6 +1,6 @@
 //! The von Mises: a belief about an angle.
 
-use super::{Description, Family, Size, Weight};
+use super::{Description, Family, ParameterError, Size, Weight};
 use crate::kernel::real::Real;
 
 /// A product of `dim` independent angles, natural parameters `κ cos, κ sin` each; the prior is uniform on the circle.
@@ -41,10 +41,10 @@ impl Family for VonMises {
         vec![0.0; 2 * self.dim]
     }
 
-    fn check(&self, eta: &[f64]) -> Result<(), String> {
+    fn check(&self, eta: &[f64]) -> Result<(), ParameterError> {
         match eta.iter().all(|x| x.is_finite()) {
             true => Ok(()),
-            false => Err("needs finite parameters".into()),
+            false => Err(ParameterError::NotFinite),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Writing a tree down variable by variable and factor by factor.
 
-use super::draft::Draft;
-use super::{FactorTree, GraphError, Kind, lookup};
+use super::unchecked::Unchecked;
+use super::{FactorTree, GraphError, Kind, find};
 use std::collections::HashMap;
 
 /// A tree in the making; see [`FactorTree::builder`]. Mistakes are reported by [`build`](Self::build).
@@ -52,12 +52,12 @@ impl FactorTreeBuilder {
     pub fn build(self) -> Result<FactorTree, GraphError> {
         let names = self.variables.iter().map(|(name, _)| name.as_str());
         let known: HashMap<&str, usize> = names.clone().zip(0..).collect();
-        let mut draft = Draft::new();
+        let mut draft = Unchecked::new();
         for factor in &self.factors {
             for name in factor {
                 let variable = known
                     .get(name.as_str())
-                    .ok_or_else(|| lookup::unknown(name, names.clone()))?;
+                    .ok_or_else(|| find::unknown(name, names.clone()))?;
                 draft.members.push(*variable);
             }
             draft.starts.push(draft.members.len());

@@ -1,6 +1,6 @@
 //! The rules that make variables and factors a tree for messages, and which nodes break them.
 
-use super::{GraphError, Kind, draft::Draft};
+use super::{GraphError, Kind, unchecked::Unchecked};
 use std::collections::VecDeque;
 
 /// The factors of every variable, in ascending order: the transpose of a draft's factors.
@@ -11,7 +11,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    pub(super) fn new(draft: &Draft) -> Self {
+    pub(super) fn new(draft: &Unchecked) -> Self {
         let mut starts = vec![0; draft.names.len() + 1];
         for &variable in &draft.members {
             starts[variable + 1] += 1;
@@ -36,7 +36,7 @@ impl Links {
 }
 
 /// Returns the first rule that the draft breaks, most telling rule first.
-pub(super) fn check(draft: &Draft, links: &Links) -> Result<(), GraphError> {
+pub(super) fn check(draft: &Unchecked, links: &Links) -> Result<(), GraphError> {
     if draft.factor_count() == 0 && draft.names.len() < 2 {
         return Err(GraphError::Empty);
     }
@@ -64,7 +64,7 @@ pub(super) fn check(draft: &Draft, links: &Links) -> Result<(), GraphError> {
     latents(draft, links)
 }
 
-fn names(draft: &Draft) -> Result<(), GraphError> {
+fn names(draft: &Unchecked) -> Result<(), GraphError> {
     if let Some(position) = draft.names.iter().position(|name| name.trim().is_empty()) {
         return Err(GraphError::EmptyName {
             number: position + 1,
@@ -80,7 +80,7 @@ fn names(draft: &Draft) -> Result<(), GraphError> {
     }
 }
 
-fn members(draft: &Draft) -> Result<(), GraphError> {
+fn members(draft: &Unchecked) -> Result<(), GraphError> {
     // The factor that last held a variable, to see repetitions without comparing all pairs.
     let mut last_factor = vec![usize::MAX; draft.names.len()];
     for factor in 0..draft.factor_count() {
@@ -105,7 +105,7 @@ fn members(draft: &Draft) -> Result<(), GraphError> {
     Ok(())
 }
 
-fn degrees(draft: &Draft, links: &Links) -> Result<(), GraphError> {
+fn degrees(draft: &Unchecked, links: &Links) -> Result<(), GraphError> {
     for (variable, name) in draft.names.iter().enumerate() {
         match *links.of(variable) {
             [] => return Err(GraphError::Isolated { name: name.clone() }),
@@ -124,7 +124,7 @@ fn degrees(draft: &Draft, links: &Links) -> Result<(), GraphError> {
 }
 
 /// Connected and without cycles, by breadth-first search over variables from each variable not yet seen.
-fn tree(draft: &Draft, links: &Links) -> Result<(), GraphError> {
+fn tree(draft: &Unchecked, links: &Links) -> Result<(), GraphError> {
     const NONE: usize = usize::MAX;
     // For each variable the factor it was reached through; for each factor the variable it was reached from.
     let mut through = vec![NONE; draft.names.len()];
@@ -167,7 +167,7 @@ fn tree(draft: &Draft, links: &Links) -> Result<(), GraphError> {
 }
 
 /// The cycle that a factor closes when it joins `ends`: up from both ends to where the ways meet.
-fn cycle(draft: &Draft, through: &[usize], from: &[usize], ends: [usize; 2]) -> GraphError {
+fn cycle(draft: &Unchecked, through: &[usize], from: &[usize], ends: [usize; 2]) -> GraphError {
     let [mut left, mut right] = ends.map(|end| {
         let mut way = vec![end];
         let mut at = end;
@@ -215,7 +215,7 @@ fn cycle(draft: &Draft, through: &[usize], from: &[usize], ends: [usize; 2]) -> 
 }
 
 /// With two factors at every latent, each walk away from a latent ends in an observation.
-fn latents(draft: &Draft, links: &Links) -> Result<(), GraphError> {
+fn latents(draft: &Unchecked, links: &Links) -> Result<(), GraphError> {
     for (variable, name) in draft.names.iter().enumerate() {
         if draft.kinds[variable] == Kind::Observed {
             continue;

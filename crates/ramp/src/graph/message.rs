@@ -77,7 +77,7 @@ impl FactorTree {
     ///     .flat_map(|source| tree.inputs(message, source))
     ///     .map(|input| tree.message_name(input))
     ///     .collect();
-    /// assert_eq!(heard, ["x2>z2", "z1>z2"]);
+    /// assert_eq!(heard, ["x.2>z2", "z1>z2"]);
     /// # Ok::<(), ramp::graph::GraphError>(())
     /// ```
     pub fn inputs(

@@ -1,8 +1,8 @@
 //! Trees in the Newick notation, read and written.
 
-use super::draft::Draft;
 use super::message::label;
 use super::rooted::Rooted;
+use super::unchecked::Unchecked;
 use super::{FactorTree, GraphError, Kind, VariableId};
 use std::collections::HashSet;
 use std::iter::Peekable;
@@ -26,7 +26,7 @@ impl FactorTree {
     pub fn from_newick(text: &str) -> Result<Self, GraphError> {
         let mut nodes = parse(text)?;
         name_the_unnamed(&mut nodes);
-        let mut draft = Draft::new();
+        let mut draft = Unchecked::new();
         for (position, node) in nodes.into_iter().enumerate() {
             draft.variable(node.name.unwrap_or_default(), node.kind);
             if let Some(parent) = node.parent {

@@ -1,6 +1,6 @@
 //! Nearest neighbour interchange: the smallest step from one tree to another with the same observations.
 
-use super::draft::Draft;
+use super::unchecked::Unchecked;
 use super::{FactorId, FactorTree, GraphError, VariableId};
 
 /// A step between neighbouring trees: two latents that share a factor swap one of their other branches each.
@@ -86,7 +86,7 @@ impl FactorTree {
             first: step.first.index() + 1,
             second: step.second.index() + 1,
         })?;
-        let mut draft = Draft::new();
+        let mut draft = Unchecked::new();
         for variable in self.variables() {
             draft.variable(self.name(variable), self.kind(variable));
         }

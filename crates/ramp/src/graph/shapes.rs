@@ -1,7 +1,7 @@
 //! Trees from lists of edges or factors, and the ready-made shapes: chain, star, balanced tree.
 
-use super::draft::Draft;
-use super::{FactorTree, GraphError, Kind, lookup};
+use super::unchecked::Unchecked;
+use super::{FactorTree, GraphError, Kind, TimeAxis, find};
 
 /// The most variables that a ready-made shape may have: a slip in its size must not fill the memory.
 pub const MAX_VARIABLES: usize = 1 << 22;
@@ -19,7 +19,8 @@ impl FactorTree {
     /// # Ok::<(), ramp::graph::GraphError>(())
     /// ```
     pub fn from_edges<A: AsRef<str>, B: AsRef<str>>(edges: &[(A, B)]) -> Result<Self, GraphError> {
-        let (mut draft, _) = Draft::from_names(edges.iter().map(|(a, b)| [a.as_ref(), b.as_ref()]));
+        let (mut draft, _) =
+            Unchecked::from_names(edges.iter().map(|(a, b)| [a.as_ref(), b.as_ref()]));
         draft.observe_leaves();
         draft.finish()
     }
@@ -41,7 +42,7 @@ impl FactorTree {
         factors: &[Vec<S>],
         observed: Option<&[S]>,
     ) -> Result<Self, GraphError> {
-        let (mut draft, known) = Draft::from_names(
+        let (mut draft, known) = Unchecked::from_names(
             factors
                 .iter()
                 .map(|factor| factor.iter().map(|name| name.as_ref())),
@@ -52,7 +53,7 @@ impl FactorTree {
                 for name in observed {
                     let name = name.as_ref();
                     let variable = known.get(name).ok_or_else(|| {
-                        lookup::unknown(name, draft.names.iter().map(String::as_str))
+                        find::unknown(name, draft.names.iter().map(String::as_str))
                     })?;
                     draft.kinds[*variable] = Kind::Observed;
                 }
@@ -61,8 +62,8 @@ impl FactorTree {
         draft.finish()
     }
 
-    /// A hidden chain of `length` steps: latents `z1`, `z2`, … one after the other, each with its observation
-    /// `x1`, `x2`, …
+    /// A hidden chain of `steps` steps with one observed series `x`: latents `z1`, `z2`, … one after the other, each with an
+    /// observation of its own. See [`FactorTree::sequence`].
     ///
     /// ```
     /// use ramp::graph::FactorTree;
@@ -71,12 +72,13 @@ impl FactorTree {
     /// assert_eq!((tree.latents().len(), tree.observations().len(), tree.factor_count()), (100, 100, 199));
     /// # Ok::<(), ramp::graph::GraphError>(())
     /// ```
-    pub fn chain(length: usize) -> Result<Self, GraphError> {
-        Self::chain_with(length, |step| vec![format!("x{step}")])
+    pub fn chain(steps: usize) -> Result<Self, GraphError> {
+        Self::sequence(steps, &["x"])
     }
 
-    /// A hidden chain of `length` steps with several observations at each: latents `z1`, `z2`, …, each with `heart@1`,
-    /// `sleep@1` and so on. [`Tying::Role`](super::Tying::Role) gives each name before the `@` its network.
+    /// A hidden chain of `steps` steps with several series observed at each. It has a [time axis](FactorTree::time_axis):
+    /// its variables are addressed by series and step, and its data are sequences.
+    /// [`Tying::Role`](super::Tying::Role) gives each series its network.
     ///
     /// ```
     /// use ramp::graph::{FactorTree, Tying};
@@ -88,43 +90,46 @@ impl FactorTree {
     /// );
     /// # Ok::<(), ramp::graph::GraphError>(())
     /// ```
-    pub fn sequence<S: AsRef<str>>(length: usize, observed: &[S]) -> Result<Self, GraphError> {
-        Self::chain_with(length, |step| {
-            observed
-                .iter()
-                .map(|name| format!("{}@{step}", name.as_ref()))
-                .collect()
-        })
-    }
-
-    fn chain_with(
-        length: usize,
-        observed: impl Fn(usize) -> Vec<String>,
-    ) -> Result<Self, GraphError> {
-        let shape = || format!("a chain of length {length}");
-        if length < 2 {
+    pub fn sequence<S: AsRef<str>>(steps: usize, series: &[S]) -> Result<Self, GraphError> {
+        let shape = || format!("a chain of length {steps}");
+        if steps < 2 {
             return Err(GraphError::TooSmall {
                 shape: shape(),
                 least: "two steps are the least",
             });
         }
-        let each = observed(1).len();
-        if length.saturating_mul(each + 1) > MAX_VARIABLES {
+        let each = series.len();
+        if steps.saturating_mul(each + 1) > MAX_VARIABLES {
             return Err(GraphError::TooLarge { shape: shape() });
         }
-        let mut draft = Draft::new();
-        for step in 1..=length {
-            draft.variable(format!("z{step}"), Kind::Latent);
+        let series: Vec<String> = series.iter().map(|name| name.as_ref().to_owned()).collect();
+        for (position, name) in series.iter().enumerate() {
+            if name.trim().is_empty() {
+                return Err(GraphError::EmptyName {
+                    number: position + 1,
+                });
+            }
+            if series[..position].contains(name) {
+                return Err(GraphError::DuplicateName { name: name.clone() });
+            }
         }
-        for name in (1..=length).flat_map(&observed) {
-            draft.variable(name, Kind::Observed);
+        let mut draft = Unchecked::new();
+        for step in 1..=steps {
+            draft.variable(format!("{}{step}", TimeAxis::LATENT), Kind::Latent);
         }
-        for leaf in 0..length * each {
-            draft.factor(&[leaf / each, length + leaf]);
+        for step in 1..=steps {
+            for name in &series {
+                // For people: no two are alike, since the step stands after the last point.
+                draft.variable(format!("{name}.{step}"), Kind::Observed);
+            }
         }
-        for step in 1..length {
+        for leaf in 0..steps * each {
+            draft.factor(&[leaf / each, steps + leaf]);
+        }
+        for step in 1..steps {
             draft.factor(&[step - 1, step]);
         }
+        draft.time = Some(TimeAxis::new(series, steps));
         draft.finish()
     }
 
@@ -165,7 +170,7 @@ impl FactorTree {
         if count >= MAX_VARIABLES {
             return Err(GraphError::TooLarge { shape: shape() });
         }
-        let mut draft = Draft::new();
+        let mut draft = Unchecked::new();
         let latent = draft.variable("z", Kind::Latent);
         for number in 1..=count {
             let observation = draft.variable(format!("x{number}"), Kind::Observed);
@@ -202,7 +207,7 @@ impl FactorTree {
                 return Err(GraphError::TooLarge { shape: shape() });
             }
         }
-        let mut draft = Draft::new();
+        let mut draft = Unchecked::new();
         for number in 1..=latents {
             draft.variable(format!("z{number}"), Kind::Latent);
         }

@@ -1,8 +1,8 @@
 //! The factor tree itself: its storage and what can be asked of it.
 
 use super::check::Links;
-use super::draft::Draft;
-use super::{FactorId, FactorTreeBuilder, VariableId};
+use super::unchecked::Unchecked;
+use super::{FactorId, FactorTreeBuilder, TimeAxis, VariableId};
 
 /// Whether a variable is inferred or seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,7 +28,7 @@ pub enum Kind {
 /// let z2 = tree.find("z2")?;
 /// assert_eq!(tree.kind(z2), Kind::Latent);
 /// let senders: Vec<String> = tree.messages_into(z2).map(|message| tree.message_name(message)).collect();
-/// assert_eq!(senders, ["x2>z2", "z1>z2", "z3>z2"]);
+/// assert_eq!(senders, ["x.2>z2", "z1>z2", "z3>z2"]);
 /// # Ok::<(), ramp::graph::GraphError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,11 +49,13 @@ pub struct FactorTree {
     message_starts: Vec<usize>,
     message_factors: Vec<FactorId>,
     message_targets: Vec<VariableId>,
+    /// Of a chain in time.
+    pub(super) time: Option<TimeAxis>,
 }
 
 impl FactorTree {
     /// Stores a draft that has passed every check.
-    pub(super) fn assemble(draft: Draft, links: Links) -> Self {
+    pub(super) fn assemble(draft: Unchecked, links: Links) -> Self {
         let count = draft.names.len();
         let all = || (0..count).map(VariableId::new);
         let of_kind = |kind| {
@@ -94,6 +96,7 @@ impl FactorTree {
             message_starts,
             message_factors,
             message_targets,
+            time: draft.time,
         }
     }
 

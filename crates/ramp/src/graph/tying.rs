@@ -1,7 +1,7 @@
 //! Which messages share a network.
 
 use super::rooted::Rooted;
-use super::{FactorId, FactorTree, VariableId};
+use super::{FactorId, FactorTree, Place, VariableId};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -31,8 +31,8 @@ pub enum Tying {
     /// Messages share by what they do: `observation`; along a chain `forward` and `backward`; on other trees `inward`,
     /// towards the first latent, and `outward`.
     ///
-    /// What counts as a chain says [`FactorTree::is_chain`]. Observations named `heart@1`, `heart@2`, … share
-    /// `observation.heart`.
+    /// What counts as a chain says [`FactorTree::is_chain`]. Where a chain in time observes several series, each has its
+    /// own `observation.heart`, `observation.sleep`, ….
     Role,
 }
 
@@ -125,9 +125,9 @@ impl Shared {
                 false => &down,
             };
             let observed = members.iter().find(|&&member| !tree.is_latent(member));
-            let series = observed.and_then(|&member| tree.name(member).split_once('@'));
+            let series = observed.and_then(|&member| series_of(tree, member));
             let key = match (members.len(), series) {
-                (2, Some((series, _))) => format!("{direction}.{series}"),
+                (2, Some(series)) => format!("{direction}.{series}"),
                 (2, None) => direction.clone(),
                 _ => format!("{direction}.{}", pattern_without(&kinds, position)),
             };
@@ -161,6 +161,15 @@ impl Shared {
             })
             .collect();
         NetworkAssignment { keys, of_message }
+    }
+}
+
+/// The series that an observation belongs to, where there are several.
+fn series_of(tree: &FactorTree, observation: VariableId) -> Option<&str> {
+    let several = tree.time_axis().filter(|time| time.series().len() > 1)?;
+    match tree.place(observation)? {
+        Place::Observation { series, .. } => Some(&several.series()[series]),
+        Place::Latent { .. } => None,
     }
 }
 

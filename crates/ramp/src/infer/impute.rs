@@ -1,12 +1,12 @@
 //! What a missing observation may be: the reference's observations, reweighted by how well each goes with the rest (MATH,
 //! "What the model gives for free"). No decoder is needed.
 
-use super::SupportSet;
+use super::{InferError, SupportSet};
+use crate::Result;
 use crate::data::Dataset;
 use crate::graph::VariableId;
+use crate::message::{Messages, Node};
 use crate::model::{Model, Workspace};
-use crate::objective::{Messages, Node};
-use crate::{Error, Result};
 
 /// Reweights the reference's observations for samples that lack them.
 ///
@@ -51,22 +51,25 @@ impl Imputer {
     /// factor sent there in the reference.
     pub fn new(model: &Model, reference: &SupportSet, data: &Dataset) -> Result<Self> {
         if reference.rows() != data.rows() {
-            return Err(Error::Invalid(format!(
-                "the reference has {} samples but its data has {}",
-                reference.rows(),
-                data.rows()
-            )));
+            return Err(InferError::OtherSupportSet {
+                support: reference.rows(),
+                data: data.rows(),
+            }
+            .into());
         }
-        let tree = model.tree();
-        let leaves = tree
+        let bound = model.bind(data)?;
+        let leaves = model
+            .tree()
             .observations()
             .iter()
-            .map(|&x| {
+            .enumerate()
+            .map(|(observation, &x)| {
                 let (latent, message) = message_of(model, x)?;
                 let node = model.nodes[latent].clone();
-                let own = data.observation(tree.name(x))?;
+                let own = bound.observation(observation);
                 let rows: Vec<u32> = (0..data.rows())
                     .filter(|&n| own.is_present(n))
+                    .filter(|&n| bound.lengths().is_none_or(|l| l[n] as usize > latent))
                     .map(|n| n as u32)
                     .collect();
                 let mut messages = Vec::with_capacity(rows.len() * node.prior.len());
@@ -92,7 +95,8 @@ impl Imputer {
         Ok(Imputer { leaves })
     }
 
-    /// The reference's samples that have an observation: those that weights are for.
+    /// The reference's samples that have an observation, by its place in the tree's
+    /// ([`TimeAxis::observation`](crate::graph::TimeAxis::observation) for a series and step): those that weights are for.
     pub fn candidates(&self, observation: usize) -> &[u32] {
         &self.leaves[observation].rows
     }
@@ -154,9 +158,7 @@ fn message_of(model: &Model, observation: VariableId) -> Result<(usize, usize)> 
             Some((latent, message.index()))
         })
         .ok_or_else(|| {
-            Error::Invalid(format!(
-                "observation `{}` hangs on no latent",
-                tree.name(observation)
-            ))
+            let name = tree.name(observation).into();
+            InferError::NoLatent { name }.into()
         })
 }

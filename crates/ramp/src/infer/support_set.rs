@@ -1,9 +1,11 @@
 //! The samples that stand for the empirical mixture once training is over: what new samples are scored and imputed against.
 
-use super::ROWS;
+use super::InferError;
+use super::posterior::ROWS;
 use crate::data::Dataset;
+use crate::message::{Messages, Node, Presence};
 use crate::model::{Model, Workspace};
-use crate::objective::{Messages, Mixture, Node, Presence, free_energy};
+use crate::objective::{Mixture, free_energy};
 use crate::{Error, Result};
 
 /// The messages of some training samples, in place of all of them.
@@ -48,6 +50,17 @@ impl Scores {
         &self.values[latent * self.rows..][..self.rows]
     }
 
+    /// The free energies of one of the [posterior's](super::Posterior) latents: sample by sample and, of a chain's latent,
+    /// step by step, `[sample, (time)]`.
+    pub fn of(&self, model: &Model, latent: usize) -> Vec<f64> {
+        let Some(time) = model.tree().time_axis() else {
+            return self.latent(latent).to_vec();
+        };
+        (0..self.rows)
+            .flat_map(|row| (0..time.steps()).map(move |step| self.latent(step)[row]))
+            .collect()
+    }
+
     /// The mean over samples, latent by latent.
     pub fn means(&self) -> Vec<f64> {
         self.values
@@ -62,7 +75,7 @@ impl SupportSet {
     pub fn new(model: &Model, data: &Dataset, population: usize) -> Result<Self> {
         let bound = model.bind(data)?;
         if bound.rows() == 0 {
-            return Err(Error::Invalid("the reference has no samples".into()));
+            return Err(InferError::EmptySupportSet.into());
         }
         let samples: Vec<u32> = (0..bound.rows() as u32).collect();
         let (messages, presence) = model.messages_of(

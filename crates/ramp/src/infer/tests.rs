@@ -1,8 +1,11 @@
 //! Scores and imputations against the objective itself and against the textbook.
 
 use super::*;
+use crate::data::Dataset;
 use crate::graph::FactorTree;
+use crate::graph::Tying;
 use crate::model::Model;
+use crate::model::Workspace;
 use crate::train::{TrainSpec, Trainer};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -202,22 +205,20 @@ fn filtering_step_by_step_is_filtering_at_once() {
         let tree = FactorTree::sequence(steps, &["heart", "picture"]).unwrap();
         let mut data = Dataset::new();
         let mut seen = vec![];
-        for t in 1..=steps {
-            for (name, features) in [("heart", 1), ("picture", 300)] {
-                let samples: Vec<Option<Vec<f32>>> = (0..rows)
-                    .map(|_| {
-                        let values = (0..features).map(|_| rng.random_range(-1.0..1.0)).collect();
-                        rng.random_bool(0.7).then_some(values)
-                    })
-                    .collect();
-                let missing = vec![f32::NAN; features];
-                let values = samples.iter().flat_map(|s| s.as_ref().unwrap_or(&missing));
-                let values = values.copied().collect();
-                data = data
-                    .observe(format!("{name}@{t}"), features, values)
-                    .unwrap();
-                seen.push(samples);
-            }
+        for (name, features) in [("heart", 1), ("picture", 300)] {
+            let cells: Vec<Option<Vec<f32>>> = (0..rows * steps)
+                .map(|_| {
+                    let values = (0..features).map(|_| rng.random_range(-1.0..1.0)).collect();
+                    rng.random_bool(0.7).then_some(values)
+                })
+                .collect();
+            let missing = vec![f32::NAN; features];
+            let values = cells.iter().flat_map(|s| s.as_ref().unwrap_or(&missing));
+            let values = values.copied().collect();
+            data = data
+                .observe_sequence(name, steps, features, values)
+                .unwrap();
+            seen.push(cells);
         }
         let network = crate::network::NetworkSpec::Mlp(crate::network::MlpSpec {
             hidden,
@@ -236,10 +237,10 @@ fn filtering_step_by_step_is_filtering_at_once() {
         for row in 0..rows {
             filter.reset();
             for t in 0..steps {
-                let now = [0, 1].map(|k| seen[2 * t + k][row].as_deref());
+                let now = [0, 1].map(|k| seen[k][row * steps + t].as_deref());
                 let belief = filter.step(&now).unwrap();
-                let exact = whole.latents()[t].natural(row);
-                for (a, b) in belief.natural().iter().zip(&exact) {
+                let exact = whole.latents()[0].natural_at(row, t);
+                for (a, b) in belief.natural().iter().zip(exact) {
                     assert!(
                         (a - b).abs() < 1e-6 * (1.0 + b.abs()),
                         "{family} step {t}: {a} or {b}"

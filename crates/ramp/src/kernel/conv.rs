@@ -7,10 +7,11 @@
 //! line: weight gradients read two registers for five products, and loads that straddle lines cost them a third.
 //! The input's gradient is again such a walk: with stride `s`, the pixels of one residue class modulo `s` see the same taps.
 
+use super::activation::Activation;
+use super::block::ROW_UNIT;
 use super::dense::RowSums;
 use super::lanes::{Isa, dispatch_on, isa};
 use super::tile::{Finish, Tap};
-use crate::network::ROW_UNIT;
 use sweep::{Sweep, WindowGradient};
 
 mod geometry;
@@ -289,7 +290,7 @@ impl Convolution {
         weights: &[f32],
         grad: &[f32],
         (output, place): (&mut [f32], Place),
-        chain: Option<(crate::network::Activation, &[f32])>,
+        chain: Option<(Activation, &[f32])>,
     ) {
         self.backward_input_on(isa(), weights, grad, (output, place), chain);
     }
@@ -300,7 +301,7 @@ impl Convolution {
         weights: &[f32],
         grad: &[f32],
         (output, place): (&mut [f32], Place),
-        chain: Option<(crate::network::Activation, &[f32])>,
+        chain: Option<(Activation, &[f32])>,
     ) {
         assert!(weights.len() >= self.packed_lens()[1]);
         assert!(grad.len() >= self.grad_len());

@@ -4,9 +4,9 @@
 //! call per layer worth mentioning, the activation in the same pass. Large ones go to `gemm`, whose packing pays off once
 //! weights leave the first-level cache. The route depends on the shape alone, so results do not depend on who calls.
 
+use super::block::{Block, ROW_UNIT};
 use super::lanes::{Isa, dispatch_on, isa};
 use super::tile::Finish;
-use crate::network::{Block, ROW_UNIT};
 use tiles::{FinishBlock, Product, WeightGradient};
 
 pub(super) use tiles::RowSums;
@@ -54,7 +54,7 @@ pub(crate) fn forward(
     output: &mut [f32],
     finish: Finish<'_>,
 ) {
-    let route = Route::of(weights.len(), SMALL_PRODUCT, input.row_stride);
+    let route = Route::of(weights.len(), SMALL_PRODUCT, input.row_stride());
     forward_on(route, weights, bias, input, output, finish);
 }
 
@@ -77,21 +77,8 @@ pub(crate) fn backward_weights(
     grad_weights: &mut [f32],
     grad_bias: &mut [f32],
 ) {
-    let route = Route::of(grad_weights.len(), SMALL_GRADIENT, input.row_stride);
+    let route = Route::of(grad_weights.len(), SMALL_GRADIENT, input.row_stride());
     backward_weights_on(route, input, grad, grad_weights, grad_bias);
-}
-
-/// Checks once what the unchecked loops below rely on.
-fn check_block(input: &Block<'_>) {
-    assert!(
-        input.rows.is_multiple_of(ROW_UNIT),
-        "rows come in multiples of {ROW_UNIT}"
-    );
-    if input.rows > 0 && input.features > 0 {
-        let last =
-            (input.features - 1) * input.feature_stride + (input.rows - 1) * input.row_stride;
-        assert!(last < input.data.len(), "the block is longer than its data");
-    }
 }
 
 fn forward_on(
@@ -102,14 +89,13 @@ fn forward_on(
     output: &mut [f32],
     finish: Finish<'_>,
 ) {
-    let (inputs, outputs, rows) = (input.features, bias.len(), input.rows);
-    check_block(&input);
+    let (inputs, outputs, rows) = (input.features(), bias.len(), input.rows());
     assert_eq!(weights.len(), inputs * outputs);
     assert_eq!(output.len(), outputs * rows);
     finish.check(output.len());
     match route {
         Route::Lanes(isa) => {
-            assert_eq!(input.row_stride, 1);
+            assert_eq!(input.row_stride(), 1);
             dispatch_on(
                 isa,
                 Product {
@@ -117,8 +103,8 @@ fn forward_on(
                     weight_output: inputs,
                     weight_channel: 1,
                     bias: Some(bias),
-                    input: input.data,
-                    input_channel: input.feature_stride,
+                    input: input.data(),
+                    input_channel: input.feature_stride(),
                     channels: inputs,
                     output,
                     rows,
@@ -133,7 +119,11 @@ fn forward_on(
                     (outputs, rows, inputs),
                     (output.as_mut_ptr(), rows, 1, false),
                     (weights.as_ptr(), inputs, 1),
-                    (input.data.as_ptr(), input.feature_stride, input.row_stride),
+                    (
+                        input.data().as_ptr(),
+                        input.feature_stride(),
+                        input.row_stride(),
+                    ),
                 );
             }
             let bias = Some(bias);
@@ -159,7 +149,10 @@ fn backward_input_on(
     finish: Finish<'_>,
 ) {
     let (inputs, outputs) = (grad_input.len() / rows, grad.len() / rows);
-    check_block(&Block::feature_major(grad, outputs, rows));
+    assert!(
+        rows.is_multiple_of(ROW_UNIT),
+        "rows come in multiples of {ROW_UNIT}"
+    );
     assert_eq!(weights.len(), inputs * outputs);
     assert_eq!(grad_input.len(), inputs * rows);
     finish.check(grad_input.len());
@@ -210,14 +203,13 @@ fn backward_weights_on(
     grad_weights: &mut [f32],
     grad_bias: &mut [f32],
 ) {
-    let (inputs, outputs, rows) = (input.features, grad_bias.len(), input.rows);
-    check_block(&input);
+    let (inputs, outputs, rows) = (input.features(), grad_bias.len(), input.rows());
     assert_eq!(grad.len(), outputs * rows);
     assert_eq!(grad_weights.len(), inputs * outputs);
     let isa = match route {
         Route::Lanes(isa) => {
-            assert_eq!(input.row_stride, 1);
-            let (stride, input) = (input.feature_stride, input.data);
+            assert_eq!(input.row_stride(), 1);
+            let (stride, input) = (input.feature_stride(), input.data());
             dispatch_on(
                 isa,
                 WeightGradient {
@@ -238,7 +230,11 @@ fn backward_weights_on(
                     (outputs, inputs, rows),
                     (grad_weights.as_mut_ptr(), inputs, 1, true),
                     (grad.as_ptr(), rows, 1),
-                    (input.data.as_ptr(), input.row_stride, input.feature_stride),
+                    (
+                        input.data().as_ptr(),
+                        input.row_stride(),
+                        input.feature_stride(),
+                    ),
                 );
             }
             isa()

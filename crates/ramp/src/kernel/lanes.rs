@@ -5,13 +5,13 @@
 //! Cephes and Eigen; the tests below hold them to 1e-6 relative over their whole range.
 
 use super::real::{Element, Kernel, Operation, Real};
-use crate::family::Family;
 use pulp::{NullaryFnOnce, Scalar128b, Simd};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::sync::OnceLock;
 
 /// The instruction sets with kernels of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Isa {
     /// Whatever the compiler makes of plain arrays of 4.
     Portable,
@@ -88,10 +88,17 @@ impl Element for f32 {
     }
 }
 
+/// The instruction sets' proofs of existence, by the names of [`Isa`].
+pub(crate) type Portable = Scalar128b;
+#[cfg(target_arch = "x86_64")]
+pub(crate) type Avx2 = pulp::x86::V3;
+#[cfg(target_arch = "x86_64")]
+pub(crate) type Avx512 = pulp::x86::V4;
+
 /// What differs between instruction sets beyond plain arithmetic.
 pub(crate) trait Lanes: Simd {
     /// See [`Real::enter`].
-    fn enter<F: Family, O: Operation<Lane<Self>>>(family: &F, operation: O) -> O::Output;
+    fn enter<T, O: Operation<Lane<Self>, T>>(subject: &T, operation: O) -> O::Output;
 
     /// `1/√x` to about 2e-7.
     fn rsqrt(self, x: Self::f32s) -> Self::f32s;
@@ -130,29 +137,29 @@ pub(crate) trait Lanes: Simd {
     }
 }
 
-/// Functions compiled for one instruction set and one family. Methods of the family's type, so that the compiler puts each
-/// family into a unit of its own and translates them side by side.
+/// Functions compiled for one instruction set and one subject. Methods of the subject's type, so that the compiler puts each
+/// subject into a unit of its own and translates them side by side.
 #[cfg(target_arch = "x86_64")]
-trait Entry: Family {
+trait Entry: Sized {
     #[target_feature(
         enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt,sse4.2"
     )]
-    unsafe fn on_avx512<O: Operation<Lane<pulp::x86::V4>>>(&self, operation: O) -> O::Output {
+    unsafe fn on_avx512<O: Operation<Lane<pulp::x86::V4>, Self>>(&self, operation: O) -> O::Output {
         operation.apply(self)
     }
 
     #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,sse4.2")]
-    unsafe fn on_avx2<O: Operation<Lane<pulp::x86::V3>>>(&self, operation: O) -> O::Output {
+    unsafe fn on_avx2<O: Operation<Lane<pulp::x86::V3>, Self>>(&self, operation: O) -> O::Output {
         operation.apply(self)
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-impl<F: Family> Entry for F {}
+impl<T> Entry for T {}
 
 impl Lanes for Scalar128b {
-    fn enter<F: Family, O: Operation<Lane<Self>>>(family: &F, operation: O) -> O::Output {
-        operation.apply(family)
+    fn enter<T, O: Operation<Lane<Self>, T>>(subject: &T, operation: O) -> O::Output {
+        operation.apply(subject)
     }
     #[inline(always)]
     fn rsqrt(self, x: Self::f32s) -> Self::f32s {
@@ -176,9 +183,9 @@ fn newton_rsqrt<S: Simd>(simd: S, x: S::f32s, y: S::f32s) -> S::f32s {
 #[cfg(target_arch = "x86_64")]
 impl Lanes for pulp::x86::V3 {
     #[inline(always)]
-    fn enter<F: Family, O: Operation<Lane<Self>>>(family: &F, operation: O) -> O::Output {
+    fn enter<T, O: Operation<Lane<Self>, T>>(subject: &T, operation: O) -> O::Output {
         // SAFETY: lanes of this type exist only where `dispatch_on` found the instructions.
-        unsafe { family.on_avx2(operation) }
+        unsafe { subject.on_avx2(operation) }
     }
     #[inline(always)]
     fn rsqrt(self, x: Self::f32s) -> Self::f32s {
@@ -190,9 +197,9 @@ impl Lanes for pulp::x86::V3 {
 #[cfg(target_arch = "x86_64")]
 impl Lanes for pulp::x86::V4 {
     #[inline(always)]
-    fn enter<F: Family, O: Operation<Lane<Self>>>(family: &F, operation: O) -> O::Output {
+    fn enter<T, O: Operation<Lane<Self>, T>>(subject: &T, operation: O) -> O::Output {
         // SAFETY: lanes of this type exist only where `dispatch_on` found the instructions.
-        unsafe { family.on_avx512(operation) }
+        unsafe { subject.on_avx512(operation) }
     }
     #[inline(always)]
     fn rsqrt(self, x: Self::f32s) -> Self::f32s {
@@ -285,6 +292,8 @@ const LOG: [f64; 9] = [
     -2.499_999_399_3e-1,
     3.333_333_117_4e-1,
 ];
+
+impl<S: Lanes> super::real::sealed::Sealed for Lane<S> {}
 
 impl<S: Lanes> Real for Lane<S> {
     type Element = f32;
@@ -423,8 +432,8 @@ impl<S: Lanes> Real for Lane<S> {
         super::special::bessel_i0_rational(self)
     }
     #[inline(always)]
-    fn enter<F: Family, O: Operation<Self>>(family: &F, operation: O) -> O::Output {
-        S::enter(family, operation)
+    fn enter<T, O: Operation<Self, T>>(subject: &T, operation: O) -> O::Output {
+        S::enter(subject, operation)
     }
 }
 

@@ -1,9 +1,12 @@
-//! Numerics without opinions: lanes and their mathematics, dense layers, convolution, the pairwise term.
+//! Numerics without opinions: lanes and their mathematics, dense layers, convolution, activations, blocks of inputs.
+//!
+//! Nothing here knows anything else of this crate.
 
+pub(crate) mod activation;
+pub(crate) mod block;
 pub(crate) mod conv;
 pub(crate) mod dense;
 pub(crate) mod lanes;
-pub(crate) mod pairwise;
 pub mod real;
 pub(crate) mod special;
 mod tile;

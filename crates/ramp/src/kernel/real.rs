@@ -1,14 +1,21 @@
 //! The number type that every formula is written over: `f64` for oracles, a register of `f32` for work.
 
-use crate::family::Family;
 use std::ops::{Add, Div, Mul, Neg, Sub};
+
+pub(super) mod sealed {
+    /// Only the lanes of this crate are numbers: code over them relies on there being no others.
+    pub trait Sealed {}
+
+    impl Sealed for f64 {}
+}
 
 /// A real number, or a register of them treated alike.
 ///
 /// Families, activations and the pairwise kernel are written once over this trait. `f64` is one number at full
 /// precision, for oracles; the lane types of this crate hold 8 or 16 `f32` and run at the speed of the machine.
 pub trait Real:
-    Copy
+    sealed::Sealed
+    + Copy
     + Send
     + Sync
     + 'static
@@ -63,11 +70,11 @@ pub trait Real:
     /// The Bessel function `I0(x)` for `x ≥ 0` as `(exponent, scale)` with `I0 = scale · exp(exponent)`, and `I1(x) / (x I0(x))`.
     fn bessel_i0(self) -> (Self, Self, Self);
 
-    /// Does something with a family in a function of its own, compiled for these lanes.
+    /// Does something with a subject in a function of its own, compiled for these lanes.
     ///
-    /// Formulas must be inlined to reach the lanes' instructions; without such borders every loop would hold every
-    /// family's formulas.
-    fn enter<F: Family, O: Operation<Self>>(family: &F, operation: O) -> O::Output;
+    /// Formulas must be inlined to reach the lanes' instructions; without such borders every loop would hold the formulas
+    /// of every subject that it may meet.
+    fn enter<T, O: Operation<Self, T>>(subject: &T, operation: O) -> O::Output;
 
     /// Zero in every lane.
     #[inline(always)]
@@ -104,12 +111,12 @@ pub trait Kernel<E: Element> {
     fn run<R: Real<Element = E>>(self) -> Self::Output;
 }
 
-/// Something done with any family, on lanes of one type.
-pub trait Operation<R: Real> {
+/// Something done with a subject of type `T`, on lanes of one type.
+pub trait Operation<R: Real, T> {
     /// What it returns.
     type Output;
     /// Does it.
-    fn apply<F: Family>(self, family: &F) -> Self::Output;
+    fn apply(self, subject: &T) -> Self::Output;
 }
 
 impl Element for f64 {
@@ -178,7 +185,7 @@ impl Real for f64 {
     fn bessel_i0(self) -> (Self, Self, Self) {
         super::special::bessel_i0_f64(self)
     }
-    fn enter<F: Family, O: Operation<Self>>(family: &F, operation: O) -> O::Output {
-        operation.apply(family)
+    fn enter<T, O: Operation<Self, T>>(subject: &T, operation: O) -> O::Output {
+        operation.apply(subject)
     }
 }

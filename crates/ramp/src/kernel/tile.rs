@@ -5,8 +5,8 @@
 //! ([`gradient`]) `M` counts outputs, `N` inputs in `L` lines of `C`, and the sums run over registers of rows.
 //! Tiles trust their callers with bounds: an index check per load would cost more than the load.
 
+use super::activation::Activation;
 use super::real::Real;
-use crate::network::Activation;
 
 /// One position of a convolution's window: where its weights and its inputs begin.
 #[derive(Clone, Copy, Debug)]

@@ -1,16 +1,20 @@
 //! Building a model: settings with good defaults, checked all at once.
 
 use super::plan::{Plan, Source};
-use super::{Initialisation, Model, ModelSpec, NetworkSlot};
+use super::{Initialisation, Model, ModelError, ModelSpec, NetworkSlot};
+use crate::Result;
 use crate::data::Dataset;
 use crate::family::{Belief, Inputs};
 use crate::graph::{FactorTree, Tying};
-use crate::network::{Network, NetworkSpec, Parameter};
-use crate::objective::Node;
-use crate::{Error, Result};
+use crate::message::Node;
+use crate::network::{Network, NetworkSpec};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What a network's last weights, and so its outputs, are multiplied with to begin [`Initialisation::ScaledDown`].
+const SCALED_DOWN: f32 = 0.2;
 
 /// Settings of a model; [`ModelBuilder::build`] checks them against each other and the data.
 ///
@@ -26,31 +30,16 @@ use std::collections::{BTreeMap, HashMap};
 /// assert_eq!(model.beliefs().map(|b| b.dim()).collect::<Vec<_>>(), [5, 5, 3]);
 /// # Ok::<(), ramp::Error>(())
 /// ```
+#[must_use = "a builder makes a model only when it is built"]
 pub struct ModelBuilder {
     tree: FactorTree,
     spec: ModelSpec,
-    own: HashMap<String, Box<dyn Network>>,
+    own: HashMap<String, Arc<dyn Network>>,
 }
 
 impl ModelBuilder {
     pub(super) fn new(tree: FactorTree) -> Self {
-        let mut spec = ModelSpec {
-            version: 0,
-            latents: vec![],
-            families: vec![crate::family::Gaussian { dim: 1 }.into(); tree.latents().len()],
-            priors: BTreeMap::new(),
-            observations: vec![],
-            features: vec![],
-            factors: vec![],
-            tying: Tying::Separate,
-            inputs: Inputs::default(),
-            message: NetworkSpec::default(),
-            observation: NetworkSpec::default(),
-            networks: BTreeMap::new(),
-            init: Initialisation::default(),
-            seed: 0,
-        };
-        spec.describe_tree(&tree);
+        let spec = ModelSpec::new(&tree);
         ModelBuilder {
             tree,
             spec,
@@ -71,14 +60,28 @@ impl ModelBuilder {
     /// The family of every latent, such as `gaussian(2)`; one-dimensional Gaussians by default.
     pub fn families(mut self, family: &str) -> Result<Self> {
         let belief: Belief = family.parse()?;
-        self.spec.families.fill(belief);
+        self.spec.families = vec![belief];
         Ok(self)
     }
 
     /// The family of one latent.
     pub fn family(mut self, latent: &str, family: &str) -> Result<Self> {
         let k = self.latent(latent)?;
+        self.spec.families = self.spec.each_family(self.tree.latents().len());
         self.spec.families[k] = family.parse()?;
+        Ok(self)
+    }
+
+    /// The family of every latent: a product, or one of your own ([`Belief::own`]).
+    pub fn beliefs(mut self, belief: Belief) -> Self {
+        self.spec.families.fill(belief);
+        self
+    }
+
+    /// The family of one latent: a product, or one of your own.
+    pub fn belief(mut self, latent: &str, belief: Belief) -> Result<Self> {
+        let k = self.latent(latent)?;
+        self.spec.families[k] = belief;
         Ok(self)
     }
 
@@ -95,7 +98,12 @@ impl ModelBuilder {
             .latents()
             .iter()
             .position(|&l| l == v)
-            .ok_or_else(|| Error::Invalid(format!("`{name}` is an observation, not a latent")))
+            .ok_or_else(|| {
+                ModelError::NotALatent {
+                    name: name.to_string(),
+                }
+                .into()
+            })
     }
 
     /// Which messages share a network; none by default.
@@ -104,7 +112,7 @@ impl ModelBuilder {
         self
     }
 
-    /// What networks see of a belief.
+    /// How beliefs are parametrised as inputs of networks.
     pub fn inputs(mut self, inputs: Inputs) -> Self {
         self.spec.inputs = inputs;
         self
@@ -128,9 +136,17 @@ impl ModelBuilder {
         self
     }
 
-    /// A network of your own for one key. It is not stored with the model: build it in again before loading weights.
+    /// A network of your own for one key. A stored model holds its weights and its key; [`Model::load_with`] asks for it.
     pub fn own_network(mut self, key: impl Into<String>, network: Box<dyn Network>) -> Self {
-        self.own.insert(key.into(), network);
+        self.own.insert(key.into(), network.into());
+        self
+    }
+
+    /// The networks of one's own of another model.
+    pub(super) fn own_networks_of(mut self, model: &Model) -> Self {
+        let own = model.networks.iter().filter(|slot| slot.own);
+        self.own
+            .extend(own.map(|slot| (slot.key.clone(), slot.network.clone())));
         self
     }
 
@@ -148,12 +164,19 @@ impl ModelBuilder {
 
     /// Builds the model for observations like those of a data set.
     pub fn build(mut self, data: &Dataset) -> Result<Model> {
-        self.spec.features = self
-            .tree
-            .observations()
-            .iter()
-            .map(|&v| data.observation(self.tree.name(v)).map(|o| o.features()))
-            .collect::<Result<_>>()?;
+        self.spec.features = match self.tree.time_axis() {
+            Some(time) => time
+                .series()
+                .iter()
+                .map(|series| Ok(data.sequence(series)?.features()))
+                .collect::<Result<_>>()?,
+            None => self
+                .tree
+                .observations()
+                .iter()
+                .map(|&v| Ok(data.single(self.tree.name(v))?.features()))
+                .collect::<Result<_>>()?,
+        };
         self.build_as_stored()
     }
 
@@ -161,34 +184,47 @@ impl ModelBuilder {
     pub fn build_as_stored(self) -> Result<Model> {
         let ModelBuilder {
             tree,
-            spec,
+            mut spec,
             mut own,
         } = self;
-        let (tree, spec) = (&tree, &spec);
-        if spec.features.len() != tree.observations().len()
-            || spec.families.len() != tree.latents().len()
-        {
-            return Err(Error::Invalid(format!(
-                "the stored model has sizes for {} observations and families for {} latents; its tree has {} and {}",
-                spec.features.len(),
-                spec.families.len(),
-                tree.observations().len(),
-                tree.latents().len()
-            )));
+        if let Some(key) = spec.own_networks.iter().find(|key| !own.contains_key(*key)) {
+            return Err(ModelError::MissingNetwork { key: key.clone() }.into());
         }
+        spec.own_networks = own.keys().cloned().collect();
+        spec.own_networks.sort();
+        let families = spec.each_family(tree.latents().len());
+        let features = spec.each_features();
+        if features.len() != tree.observations().len() || families.len() != tree.latents().len() {
+            return Err(ModelError::Sizes {
+                features: features.len(),
+                families: families.len(),
+                observations: tree.observations().len(),
+                latents: tree.latents().len(),
+            }
+            .into());
+        }
+        let alike = families.windows(2).all(|w| w[0] == w[1]);
+        if tree.time_axis().is_some() && !alike {
+            return Err(ModelError::StepFamilies.into());
+        }
+        if alike {
+            spec.families.truncate(1);
+        }
+        let (tree, spec) = (&tree, &spec);
         let nodes: Vec<Node> = tree
             .latents()
             .iter()
-            .zip(&spec.families)
+            .zip(&families)
             .map(|(&v, belief)| {
                 let prior = spec
                     .priors
                     .get(tree.name(v))
                     .cloned()
                     .unwrap_or_else(|| belief.prior());
-                belief
-                    .check(&prior)
-                    .map_err(|e| Error::Invalid(format!("the prior of `{}`: {e}", tree.name(v))))?;
+                belief.check(&prior).map_err(|source| ModelError::Prior {
+                    latent: tree.name(v).to_string(),
+                    source,
+                })?;
                 let mut incoming = tree.messages_into(v);
                 let (count, first) = (incoming.len(), incoming.next().map_or(0, |m| m.index()));
                 Ok(Node {
@@ -199,26 +235,15 @@ impl ModelBuilder {
             })
             .collect::<Result<_>>()?;
         let assignment = spec.tying.assign(tree);
-        let plan = Plan::new(
-            tree,
-            &spec.families,
-            &spec.features,
-            spec.inputs,
-            &assignment,
-        )?;
+        let plan = Plan::new(tree, &families, &features, spec.inputs, &assignment)?;
 
         for key in spec.networks.keys().chain(own.keys()) {
             if !assignment.keys.contains(key) {
-                return Err(Error::Invalid(format!(
-                    "there is no network `{key}`; the keys are {}",
-                    assignment
-                        .keys
-                        .iter()
-                        .take(12)
-                        .map(|k| &k[..])
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                )));
+                return Err(ModelError::UnknownNetwork {
+                    key: key.clone(),
+                    keys: assignment.keys,
+                }
+                .into());
             }
         }
         let mut networks = vec![];
@@ -232,26 +257,29 @@ impl ModelBuilder {
             let observes = plan.sources[first]
                 .iter()
                 .all(|s| matches!(s, Source::Observation { .. }));
-            let brought = own.contains_key(key);
+            let is_own = own.contains_key(key);
             let network = match (own.remove(key), spec.networks.get(key)) {
                 (Some(network), _) => network,
-                (None, Some(special)) => special.build(inputs, outputs)?,
-                (None, None) if observes => spec.observation.build(inputs, outputs)?,
-                (None, None) => spec.message.build(inputs, outputs)?,
+                (None, Some(special)) => special.build(inputs, outputs)?.into(),
+                (None, None) if observes => spec.observation.build(inputs, outputs)?.into(),
+                (None, None) => spec.message.build(inputs, outputs)?.into(),
             };
             if (network.inputs(), network.outputs()) != (inputs, outputs) {
-                return Err(Error::Invalid(format!(
-                    "network `{key}` maps {} numbers to {} where {inputs} and {outputs} are needed",
-                    network.inputs(),
-                    network.outputs()
-                )));
+                return Err(ModelError::NetworkShape {
+                    key: key.clone(),
+                    from: network.inputs(),
+                    to: network.outputs(),
+                    inputs,
+                    outputs,
+                }
+                .into());
             }
             let start = end;
             end += network.parameters().iter().map(|p| p.len()).sum::<usize>();
             networks.push(NetworkSlot {
                 key: key.clone(),
                 network,
-                own: brought,
+                own: is_own,
                 span: start..end,
             });
         }
@@ -265,12 +293,17 @@ impl ModelBuilder {
             });
             let own = &mut parameters[slot.span.clone()];
             slot.network.initialize(&mut rng, own);
-            if spec.init == Initialisation::ScaledDown && !slot.own {
-                soften(&slot.network.parameters(), own);
+            if spec.init == Initialisation::ScaledDown
+                && let Some(layout) = slot.network.layout()
+            {
+                own[layout.last.span()]
+                    .iter_mut()
+                    .for_each(|w| *w *= SCALED_DOWN);
             }
         }
         Ok(Model {
             inputs: spec.inputs,
+            features,
             tree: tree.clone(),
             spec: spec.clone(),
             nodes,
@@ -278,18 +311,5 @@ impl ModelBuilder {
             networks,
             parameters,
         })
-    }
-}
-
-/// Makes a network's last weights, and so its outputs, a fifth of their size.
-fn soften(arrays: &[Parameter], parameters: &mut [f32]) {
-    let mut end = parameters.len();
-    for array in arrays.iter().rev() {
-        let start = end - array.len();
-        if array.shape.len() > 1 {
-            parameters[start..end].iter_mut().for_each(|w| *w *= 0.2);
-            return;
-        }
-        end = start;
     }
 }

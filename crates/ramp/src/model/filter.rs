@@ -1,7 +1,7 @@
 //! Filtering online: what is known about the present of a sequence, one step after the other.
 
+use super::elementwise::{Constrain, NetworkInputs};
 use super::plan::Source;
-use super::planes::{Constrain, Look};
 use super::{Model, NetworkSlot};
 use crate::family::{Belief, Description};
 use crate::kernel::real::Element;
@@ -16,7 +16,7 @@ use crate::{Error, Result};
 /// ```
 /// use ramp::{data::Dataset, graph::{FactorTree, Tying}, infer::Filter, model::Model};
 ///
-/// let data = (1..=3).try_fold(Dataset::new(), |data, t| data.observe(format!("x{t}"), 1, vec![0.5; 4]))?;
+/// let data = Dataset::new().observe_sequence("x", 3, 1, vec![0.5; 12])?;
 /// let model = Model::builder(FactorTree::chain(3)?).tying(Tying::Role).build(&data)?;
 /// let mut filter = Filter::new(&model)?;
 /// for observation in [Some(0.5), None, Some(-1.0), Some(2.0)] {
@@ -153,14 +153,14 @@ impl Filter {
             let view = self.model.inputs;
             let seen = node.belief.input_dim(view);
             let mut input = vec![0.0; seen * ROW_UNIT];
-            f32::dispatch(Look {
+            f32::dispatch(NetworkInputs {
                 node,
                 inputs: view,
                 plus: &[&sum],
                 minus: None,
                 stride: ROW_UNIT,
-                seen: &mut input,
-                seen_stride: ROW_UNIT,
+                features: &mut input,
+                features_stride: ROW_UNIT,
             });
             self.carried = self.send(slot, Block::feature_major(&input, seen, ROW_UNIT));
             self.begun = true;

@@ -2,29 +2,38 @@
 //! objective with its gradient.
 
 mod builder;
+mod elementwise;
+mod error;
 pub(crate) mod filter;
-mod mirror;
 mod pass;
 mod plan;
-mod planes;
+mod resize_chain;
+#[cfg(test)]
+mod sequence_tests;
+mod sign_alignment;
 mod spec;
+mod stored;
 #[cfg(test)]
 mod tests;
-mod unroll;
 
 pub use builder::ModelBuilder;
-pub use spec::{Initialisation, ModelSpec};
+pub use error::{ArrayProblem, ModelError};
+pub use spec::{Initialisation, ModelSpec, TreeSpec};
+pub use stored::Registry;
 
-use crate::data::{Dataset, Observation};
+use crate::data::{Dataset, Observation, Step};
 use crate::family::{Belief, Inputs};
 use crate::graph::FactorTree;
+use crate::message::{Messages, Node, Presence};
 use crate::network::{Network, Parameter};
-use crate::objective::{FreeEnergy, Messages, Mixture, Node, Presence, free_energy};
+use crate::objective::{FreeEnergy, Mixture, free_energy};
 use crate::{Error, Result};
 use pass::{Arena, BlockState};
 use plan::{Plan, Source, Terms};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The most rows that go through the networks together: their activations stay in the second-level cache.
 const BLOCK: usize = 256;
@@ -35,10 +44,11 @@ const SHARDS: usize = 16;
 const KEEP: usize = 8 << 20;
 
 /// A network and the parameters it owns.
+#[derive(Clone)]
 pub(crate) struct NetworkSlot {
     /// What it is called: a message, a depth or a role (see [`Tying`](crate::graph::Tying)).
     pub key: String,
-    pub network: Box<dyn Network>,
+    pub network: Arc<dyn Network>,
     /// Whether a user brought it.
     pub own: bool,
     /// Where its parameters lie in the model's.
@@ -47,11 +57,14 @@ pub(crate) struct NetworkSlot {
 
 /// A tree with a family for every latent and a network for every message, ready to learn and to infer.
 ///
-/// Made by [`Model::builder`].
+/// Made by [`Model::builder`]. A clone has parameters of its own and shares the networks, which own no numbers.
+#[derive(Clone)]
 pub struct Model {
     pub(crate) spec: ModelSpec,
     tree: FactorTree,
     inputs: Inputs,
+    /// Numbers per sample of every observation.
+    features: Vec<usize>,
     pub(crate) nodes: Vec<Node>,
     plan: Plan,
     pub(crate) networks: Vec<NetworkSlot>,
@@ -60,16 +73,27 @@ pub struct Model {
 
 /// A data set whose observations have been matched to a model's.
 pub(crate) struct Bound<'a> {
-    observations: Vec<&'a Observation>,
-    /// Steps of every sample where they differ; only for chains.
-    lengths: Option<&'a [u32]>,
+    /// For every observation of the tree its block of numbers, of a sequence the step: views, nothing is copied.
+    observations: Vec<Step<'a>>,
+    /// Steps of every sample where they differ, or where the chain is longer.
+    lengths: Option<Cow<'a, [u32]>>,
     rows: usize,
 }
 
-impl Bound<'_> {
+impl<'a> Bound<'a> {
     /// How many samples.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// The block of one of the tree's observations.
+    pub fn observation(&self, index: usize) -> Step<'a> {
+        self.observations[index]
+    }
+
+    /// How many steps each sample has, where not all have as many as the chain.
+    pub fn lengths(&self) -> Option<&[u32]> {
+        self.lengths.as_deref()
     }
 }
 
@@ -81,6 +105,14 @@ pub(crate) struct Mask {
 }
 
 impl Mask {
+    /// A mask that is chosen once.
+    #[cfg(test)]
+    pub fn new(observations: usize, rows: usize, choose: impl FnMut(usize, usize) -> bool) -> Self {
+        let mut mask = Mask::default();
+        mask.refill(observations, rows, choose);
+        mask
+    }
+
     /// Chooses anew what is left out, asking once for each row of each observation, observation by observation.
     pub fn refill(
         &mut self,
@@ -115,8 +147,8 @@ pub(crate) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    fn observation(&self, index: usize) -> &Observation {
-        self.bound.observations[index]
+    fn observation(&self, index: usize) -> Step<'_> {
+        self.bound.observation(index)
     }
 
     /// Whether a row of the batch has an observation that is not hidden.
@@ -199,58 +231,79 @@ impl Model {
         })
     }
 
-    /// What there is to say of every parameter array, given where it begins in [`Model::parameters`].
+    /// Something of every parameter array, given where it begins in [`Model::parameters`].
     pub(crate) fn each_parameter<T>(
         &self,
-        say: impl Fn(&NetworkSlot, &Parameter, usize) -> T,
+        map: impl Fn(&NetworkSlot, &Parameter, usize) -> T,
     ) -> Vec<T> {
-        let mut said = vec![];
+        let mut all = vec![];
         for slot in &self.networks {
             let mut start = slot.span.start;
             for p in slot.network.parameters() {
-                said.push(say(slot, &p, start));
+                all.push(map(slot, &p, start));
                 start += p.len();
             }
         }
-        said
+        all
     }
 
     /// Matches a data set's observations to the tree's.
     pub(crate) fn bind<'a>(&self, data: &'a Dataset) -> Result<Bound<'a>> {
-        let observations = self
-            .tree
-            .observations()
-            .iter()
-            .zip(&self.spec.features)
-            .map(|(&v, &features)| {
-                let found = data.observation(self.tree.name(v))?;
-                if found.features() != features {
-                    return Err(Error::Invalid(format!(
-                        "observation `{}` has {} numbers per sample in the data but {features} in the model",
-                        found.name(),
-                        found.features()
-                    )));
-                }
-                Ok(found)
-            })
-            .collect::<Result<Vec<_>>>()?;
-        if let Some(lengths) = data.lengths() {
+        let fits = |found: &Observation, features: usize| match found.features() == features {
+            true => Ok(()),
+            false => Err(ModelError::Features {
+                observation: found.name().into(),
+                found: found.features(),
+                expected: features,
+            }),
+        };
+        let mut observations = Vec::with_capacity(self.features.len());
+        let mut lengths = data.lengths().map(Cow::Borrowed);
+        if let Some(time) = self.tree.time_axis() {
+            let sequences = time
+                .series()
+                .iter()
+                .zip(&self.features)
+                .map(|(series, &features)| {
+                    let found = data.sequence(series)?;
+                    fits(found, features)?;
+                    Ok(found)
+                })
+                .collect::<Result<Vec<_>>>()?;
+            for step in 0..time.steps() {
+                observations.extend(sequences.iter().map(|s| s.step(step)));
+            }
+            let steps = data.steps().unwrap_or(0);
+            if lengths.is_none() && steps != time.steps() {
+                lengths = Some(Cow::Owned(vec![
+                    u32::try_from(steps).unwrap_or(u32::MAX);
+                    data.rows()
+                ]));
+            }
+        } else {
+            for (&v, &features) in self.tree.observations().iter().zip(&self.features) {
+                let found = data.single(self.tree.name(v))?;
+                fits(found.observation(), features)?;
+                observations.push(found);
+            }
+        }
+        if let Some(lengths) = &lengths {
             if !self.tree.is_chain() {
-                return Err(Error::Invalid(
-                    "the data has sequences of unequal lengths, but the tree is not a chain".into(),
-                ));
+                return Err(ModelError::LengthsWithoutChain.into());
             }
             let steps = self.nodes.len();
             if let Some(n) = lengths.iter().position(|&l| l as usize > steps) {
-                return Err(Error::Invalid(format!(
-                    "sequence {n} has {} steps but the chain has {steps}; unroll the model to more steps",
-                    lengths[n]
-                )));
+                return Err(ModelError::TooLong {
+                    sequence: n,
+                    length: lengths[n] as usize,
+                    steps,
+                }
+                .into());
             }
         }
         Ok(Bound {
             observations,
-            lengths: data.lengths(),
+            lengths,
             rows: data.rows(),
         })
     }
@@ -325,7 +378,7 @@ impl Model {
                         }
                     }
                 }
-                if let Some(lengths) = bound.lengths {
+                if let Some(lengths) = bound.lengths() {
                     // Nothing is said about what comes after a sequence's end.
                     let step = self.plan.target[m as usize];
                     for (r, &n) in samples.iter().enumerate() {

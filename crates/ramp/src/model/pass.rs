@@ -1,13 +1,16 @@
 //! Messages forward and their gradient backward, for one block of samples at a time.
 //!
 //! A block goes through all stages on one thread. Its messages, gradients and tapes are feature-major with the block's
-//! padded number of rows as the distance between planes. What a network saw is cheap to rebuild from the messages, so
+//! padded number of rows as the distance between planes. Networks' inputs are cheap to rebuild from the messages, so
 //! only the networks' tapes and raw outputs are kept for the way back, and those only while they fit.
 
+use super::elementwise::{
+    Constrain, ConstrainBackward, NetworkInputs, NetworkInputsBackward, add, multiply, subtract,
+};
 use super::plan::{Source, Stage, Terms};
-use super::planes::{Constrain, ConstrainBackward, Look, LookBackward, add, multiply, subtract};
 use super::{Batch, Model};
 use crate::kernel::real::Element;
+use crate::message::Messages;
 use crate::network::{Block, ROW_UNIT};
 use std::ops::Range;
 
@@ -157,7 +160,7 @@ impl Model {
     pub(super) fn backward_block(
         &self,
         batch: &Batch<'_>,
-        gradient: &crate::objective::Messages,
+        gradient: &Messages,
         block: &mut BlockState,
         arena: &mut Arena,
         grad_parameters: &mut [f32],
@@ -216,14 +219,14 @@ impl Model {
                     &block.totals,
                     arena,
                 );
-                let hears_beliefs = run.iter().any(|&m| {
+                let has_beliefs = run.iter().any(|&m| {
                     self.plan.sources[m as usize]
                         .iter()
                         .any(|s| matches!(s, Source::Belief { .. }))
                 });
                 let input = self.block_of(stage, rows, &arena.input);
                 let mut grad_input =
-                    hears_beliefs.then(|| sized(&mut arena.grad_input, inputs * rows));
+                    has_beliefs.then(|| sized(&mut arena.grad_input, inputs * rows));
                 slot.network.backward(
                     &self.parameters[slot.span.clone()],
                     input,
@@ -235,7 +238,7 @@ impl Model {
                 );
                 if let Some(grad_input) = grad_input {
                     for (position, &m) in run.iter().enumerate() {
-                        self.hear_backward(
+                        self.inputs_backward(
                             m as usize,
                             block,
                             &grad_input[position * stride..],
@@ -260,7 +263,7 @@ impl Model {
         }
     }
 
-    /// What a run of messages' network sees, into the arena's input.
+    /// The inputs of the network of a run of messages, into the arena.
     #[allow(clippy::too_many_arguments)]
     fn gather(
         &self,
@@ -282,18 +285,18 @@ impl Model {
                 match source {
                     Source::Belief { latent, terms } => {
                         let node = &self.nodes[*latent];
-                        let seen = node.belief.input_dim(self.inputs);
+                        let width = node.belief.input_dim(self.inputs);
                         let (plus, minus) = self.terms(*latent, terms, stride, messages, totals);
-                        f32::dispatch(Look {
+                        f32::dispatch(NetworkInputs {
                             node,
                             inputs: self.inputs,
                             plus: &plus,
                             minus,
                             stride,
-                            seen: &mut input[feature * rows + position * stride..],
-                            seen_stride: rows,
+                            features: &mut input[feature * rows + position * stride..],
+                            features_stride: rows,
                         });
-                        feature += seen;
+                        feature += width;
                     }
                     Source::Observation {
                         index,
@@ -312,7 +315,7 @@ impl Model {
                             if *flag {
                                 let shows = batch.shows(*index, row);
                                 to[features * step] = f32::from(u8::from(shows));
-                                // What is missing is stored as zeros, what is hidden is not.
+                                // What is missing is stored as zeros, what is masked is not.
                                 for i in (0..*features).filter(|_| !shows) {
                                     to[i * step] = 0.0;
                                 }
@@ -355,14 +358,14 @@ impl Model {
         }
     }
 
-    /// Passes the gradient at what a message's network saw on to the messages it was made of.
+    /// Passes the gradient at the inputs of a message's network on to the messages they were made of.
     #[allow(clippy::too_many_arguments)]
-    fn hear_backward(
+    fn inputs_backward(
         &self,
         message: usize,
         block: &BlockState,
-        grad_seen: &[f32],
-        seen_stride: usize,
+        grad_features: &[f32],
+        features_stride: usize,
         space: &mut Vec<f32>,
         grad: &mut [f32],
         grad_totals: &mut [f32],
@@ -380,14 +383,14 @@ impl Model {
                     let grad_sum = sized(space, len);
                     let (plus, minus) =
                         self.terms(*latent, terms, stride, &block.messages, &block.totals);
-                    f32::dispatch(LookBackward {
+                    f32::dispatch(NetworkInputsBackward {
                         node,
                         inputs: self.inputs,
                         plus: &plus,
                         minus,
                         stride,
-                        grad_seen: &grad_seen[feature * seen_stride..],
-                        seen_stride,
+                        grad_features: &grad_features[feature * features_stride..],
+                        features_stride,
                         grad_sum,
                     });
                     match terms {

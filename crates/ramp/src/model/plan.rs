@@ -1,8 +1,8 @@
 //! The tree compiled into stages: which network turns which inputs into which messages, and in which order.
 
+use super::ModelError;
 use crate::family::{Belief, Inputs};
 use crate::graph::{FactorTree, MessageId, NetworkAssignment, Schedule};
-use crate::{Error, Result};
 
 /// From this many incoming messages on, sums over all but one are taken as the total minus the one.
 const TOTAL_FROM: usize = 16;
@@ -66,7 +66,7 @@ impl Plan {
         features: &[usize],
         inputs: Inputs,
         networks: &NetworkAssignment,
-    ) -> Result<Plan> {
+    ) -> Result<Plan, ModelError> {
         let schedule = Schedule::plan(tree, &networks.of_message);
         let mut latent_of = vec![usize::MAX; tree.variable_count()];
         tree.latents()
@@ -147,17 +147,13 @@ impl Plan {
                 None => shapes[network] = Some((shape, m)),
                 Some((first, _)) if first == shape => {}
                 Some((first, other)) => {
-                    return Err(Error::Invalid(format!(
-                        "messages {} and {} share the network `{}` but one maps {} numbers to {} and the other {} to {}; \
-                         give their latents the same family, or tie fewer messages",
-                        tree.message_name(other),
-                        tree.message_name(m),
-                        networks.keys[network],
-                        first.0,
-                        first.1,
-                        shape.0,
-                        shape.1
-                    )));
+                    return Err(ModelError::SharedShape {
+                        first: tree.message_name(other),
+                        second: tree.message_name(m),
+                        network: networks.keys[network].clone(),
+                        first_shape: first,
+                        second_shape: shape,
+                    });
                 }
             }
         }

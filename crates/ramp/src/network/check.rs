@@ -174,6 +174,60 @@ impl<'a> Trial<'a> {
         );
     }
 
+    /// What [`super::Layout`] promises, to the last bit.
+    pub fn check_layout(&self, what: &str) {
+        let layout = self
+            .network
+            .layout()
+            .expect("this network says how it lies");
+        let negated = |places: &mut dyn Iterator<Item = usize>| {
+            let mut parameters = self.parameters.clone();
+            places.for_each(|i| parameters[i] = -parameters[i]);
+            parameters
+        };
+        let (plain, _) = self.forward(&self.parameters, &self.input);
+        let opposite: Vec<f32> = self.input.iter().map(|x| -x).collect();
+        let all = negated(&mut layout.input_weights.clone());
+        assert_eq!(
+            self.forward(&all, &self.input).0,
+            self.forward(&self.parameters, &opposite).0,
+            "{what}: all inputs"
+        );
+        let inputs = self.network.inputs();
+        for input in [0, inputs / 2, inputs - 1] {
+            let Some(first) = layout.first else { break };
+            let mut changed = self.input.clone();
+            for row in 0..self.rows {
+                let at = match self.row_major {
+                    true => row * inputs + input,
+                    false => input * self.rows + row,
+                };
+                changed[at] = -changed[at];
+            }
+            assert_eq!(
+                self.forward(&negated(&mut first.of_input(input)), &self.input)
+                    .0,
+                self.forward(&self.parameters, &changed).0,
+                "{what}: input {input}"
+            );
+        }
+        for output in 0..self.network.outputs() {
+            let bias = layout.bias.start + output;
+            let places = layout.last.of_output(output).chain([bias]);
+            let (found, _) = self.forward(&negated(&mut { places }), &self.input);
+            for (o, (found, plain)) in (found
+                .chunks_exact(self.rows)
+                .zip(plain.chunks_exact(self.rows)))
+            .enumerate()
+            {
+                let sign = if o == output { -1.0 } else { 1.0 };
+                let expected: Vec<f32> = plain.iter().map(|x| sign * x).collect();
+                assert_eq!(found, expected, "{what}: output {o} of {output}");
+            }
+        }
+        assert_eq!(layout.bias.len(), self.network.outputs());
+    }
+
     /// Rows beyond `real` whose output gradients are zero must not touch the parameters' gradient, whatever they hold.
     pub fn check_padding(mut self, real: usize, what: &str) {
         assert!(!self.row_major);

@@ -1,9 +1,11 @@
 //! The convolutional network: convolutions, then a perceptron on the flattened features.
 
-use super::{Activation, Block, Initialization, Mlp, Network, Parameter};
+use super::{
+    Activation, Block, ConvolutionError, Initialization, Layout, Mlp, Network, NetworkError,
+    Parameter,
+};
 use crate::kernel::Finish;
 use crate::kernel::conv::{Convolution, GROUP, Place};
-use crate::{Error, Result};
 use group::{Space, gather};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -70,23 +72,20 @@ impl Conv {
         layers: &[ConvLayer],
         dense: &[usize],
         outputs: usize,
-    ) -> Result<Self> {
+    ) -> Result<Self, NetworkError> {
         if image.contains(&0) {
-            return Err(Error::Invalid(format!(
-                "an image of {} has no pixels",
-                shape(image)
-            )));
+            return Err(NetworkError::EmptyImage { shape: image });
         }
         if layers.is_empty() {
-            return Err(Error::Invalid(
-                "a convolutional network needs at least one convolution; without any, use an mlp"
-                    .into(),
-            ));
+            return Err(NetworkError::NoConvolutions);
         }
         let mut convolutions: Vec<Convolution> = Vec::new();
         let mut input = image;
         for (index, layer) in layers.iter().enumerate() {
-            check_layer(index + 1, layer, input)?;
+            check_layer(layer, input).map_err(|why| NetworkError::Convolution {
+                number: index + 1,
+                why,
+            })?;
             let convolution = Convolution::new(
                 input,
                 layer.channels,
@@ -109,6 +108,7 @@ impl Conv {
     }
 
     /// The same with another activation.
+    #[must_use]
     pub fn with_activation(mut self, activation: Activation) -> Self {
         self.activation = activation;
         self.head = self.head.with_activation(activation);
@@ -116,6 +116,7 @@ impl Conv {
     }
 
     /// The same with another random start than [`Initialization::for_activation`].
+    #[must_use]
     pub fn with_initialization(mut self, initialization: Initialization) -> Self {
         self.initialization = Some(initialization);
         self.head = self.head.with_initialization(initialization);
@@ -146,21 +147,17 @@ impl Conv {
     }
 
     fn check(&self, parameters: &[f32], input: &Block<'_>, tape: &[f32], scratch: &[f32]) {
-        assert_eq!(input.features, self.inputs(), "features of the input");
-        assert!(input.rows.is_multiple_of(GROUP), "rows");
+        assert_eq!(input.features(), self.inputs(), "features of the input");
+        assert!(input.rows().is_multiple_of(GROUP), "rows");
         let head: usize = self.head.parameters().iter().map(Parameter::len).sum();
         assert_eq!(
             parameters.len(),
             self.convolutions_len() + head,
             "parameters"
         );
-        assert!(tape.len() >= self.tape_len(input.rows), "tape");
-        assert!(scratch.len() >= self.scratch_len(input.rows), "scratch");
+        assert!(tape.len() >= self.tape_len(input.rows()), "tape");
+        assert!(scratch.len() >= self.scratch_len(input.rows()), "scratch");
     }
-}
-
-fn shape([channels, height, width]: [usize; 3]) -> String {
-    format!("{channels}×{height}×{width} (channels × height × width)")
 }
 
 /// Weights or buffers of more numbers than this are a slip of the pen, and sums of their lengths might overflow.
@@ -181,7 +178,7 @@ fn needs(layer: &ConvLayer, input: [usize; 3]) -> u128 {
     ]))
 }
 
-fn check_layer(number: usize, layer: &ConvLayer, input: [usize; 3]) -> Result<()> {
+fn check_layer(layer: &ConvLayer, input: [usize; 3]) -> Result<(), ConvolutionError> {
     let ConvLayer {
         channels,
         kernel,
@@ -191,24 +188,23 @@ fn check_layer(number: usize, layer: &ConvLayer, input: [usize; 3]) -> Result<()
     let side = input[1]
         .min(input[2])
         .saturating_add(padding.saturating_mul(2));
-    let complaint = if channels == 0 {
-        "has no output channels; give it 1 or more".into()
+    if channels == 0 {
+        Err(ConvolutionError::NoChannels)
     } else if stride == 0 {
-        "has stride 0; the stride must be 1 or more".into()
+        Err(ConvolutionError::NoStride)
     } else if kernel == 0 {
-        "has an empty kernel; the kernel must be 1 or more".into()
+        Err(ConvolutionError::EmptyKernel)
     } else if kernel > side {
-        format!(
-            "has a kernel of {kernel}×{kernel}, larger than its input of {} with padding {padding}; \
-             use a smaller kernel, more padding, or less stride before it",
-            shape(input)
-        )
+        Err(ConvolutionError::KernelTooLarge {
+            kernel,
+            padding,
+            input,
+        })
     } else if needs(layer, input) > MOST_NUMBERS {
-        "is too large for memory; use fewer channels, a smaller kernel or less padding".into()
+        Err(ConvolutionError::TooLarge)
     } else {
-        return Ok(());
-    };
-    Err(Error::Invalid(format!("convolution {number} {complaint}")))
+        Ok(())
+    }
 }
 
 impl Network for Conv {
@@ -255,6 +251,16 @@ impl Network for Conv {
         self.head.initialize(rng, head);
     }
 
+    fn layout(&self) -> Option<Layout> {
+        let head = self.head.layout()?.shifted(self.convolutions_len());
+        Some(Layout::new(
+            0..self.convolutions[0].weights_len(),
+            None,
+            head.last,
+            head.bias,
+        ))
+    }
+
     fn tape_len(&self, rows: usize) -> usize {
         self.flat_len(rows) + self.head.tape_len(rows)
     }
@@ -272,7 +278,7 @@ impl Network for Conv {
         scratch: &mut [f32],
     ) {
         self.check(parameters, &input, tape, scratch);
-        let rows = input.rows;
+        let rows = input.rows();
         let (flat, head_tape) = tape.split_at_mut(self.flat_len(rows));
         let mut spaces = self.space(parameters, &mut scratch[..self.group_len()]);
         let image = self.convolutions[0].input();
@@ -307,7 +313,7 @@ impl Network for Conv {
         scratch: &mut [f32],
     ) {
         self.check(parameters, &input, tape, scratch);
-        let rows = input.rows;
+        let rows = input.rows();
         let (flat, head_tape) = tape.split_at(self.flat_len(rows));
         let (grad_flat, scratch) = scratch.split_at_mut(self.flat_len(rows));
         let features = Block::feature_major(flat, self.head.inputs(), rows);

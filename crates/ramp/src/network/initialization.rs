@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The spread of a layer's first weights, which are normal with mean zero; biases start at zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Initialization {
     /// Variance `1 / inputs` (LeCun): keeps the scale of features through layers that are about linear.
     FanIn,

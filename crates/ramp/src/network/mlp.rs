@@ -1,9 +1,10 @@
 //! The multilayer perceptron: dense layers with an activation between them.
 
 use super::norm::Norm;
-use super::{Activation, Block, Initialization, Network, Parameter};
+use super::{
+    Activation, Block, Initialization, Layout, Network, NetworkError, Parameter, WeightMatrix,
+};
 use crate::kernel::{Finish, dense};
-use crate::{Error, Result};
 use rand_chacha::ChaCha8Rng;
 
 /// Dense layers with an activation, and optionally layer normalisation, on every hidden one; the outputs are linear.
@@ -50,20 +51,15 @@ struct Layer {
 
 impl Mlp {
     /// A perceptron with the given widths and tanh; no hidden layer makes it linear.
-    pub fn new(inputs: usize, hidden: &[usize], outputs: usize) -> Result<Self> {
+    pub fn new(inputs: usize, hidden: &[usize], outputs: usize) -> Result<Self, NetworkError> {
         if inputs == 0 {
-            return Err(Error::Invalid(
-                "a network needs at least one input feature".into(),
-            ));
+            return Err(NetworkError::NoInputs);
         }
         if outputs == 0 {
-            return Err(Error::Invalid("a network needs at least one output".into()));
+            return Err(NetworkError::NoOutputs);
         }
         if let Some(layer) = hidden.iter().position(|&width| width == 0) {
-            return Err(Error::Invalid(format!(
-                "hidden layer {} of the network has no units; give it a width of 1 or more",
-                layer + 1
-            )));
+            return Err(NetworkError::EmptyLayer { layer: layer + 1 });
         }
         let widths = [&[inputs], hidden, &[outputs]].concat();
         let weights = widths
@@ -72,9 +68,7 @@ impl Mlp {
         let weights = weights.fold(0_u128, u128::saturating_add);
         // A gigabyte, which training needs several times over: more is a slip of the pen.
         if weights > 1 << 28 {
-            return Err(Error::Invalid(format!(
-                "a network with the widths {widths:?} has {weights} weights; the most are 268 million"
-            )));
+            return Err(NetworkError::TooManyWeights { widths, weights });
         }
         let layers = widths.windows(2).enumerate().map(|(index, pair)| Layer {
             inputs: pair[0],
@@ -95,6 +89,7 @@ impl Mlp {
     }
 
     /// The same with another activation.
+    #[must_use]
     pub fn with_activation(mut self, activation: Activation) -> Self {
         self.activation = activation;
         self.lay_out();
@@ -102,6 +97,7 @@ impl Mlp {
     }
 
     /// The same with or without layer normalisation (learnable gain and shift) before every activation.
+    #[must_use]
     pub fn with_layer_norm(mut self, layer_norm: bool) -> Self {
         self.layer_norm = layer_norm;
         self.lay_out();
@@ -109,6 +105,7 @@ impl Mlp {
     }
 
     /// The same with another random start than [`Initialization::for_activation`].
+    #[must_use]
     pub fn with_initialization(mut self, initialization: Initialization) -> Self {
         self.initialization = Some(initialization);
         self
@@ -152,27 +149,27 @@ impl Mlp {
 
     /// The input feature-major where that pays, in the front of `scratch`, and the rest of `scratch`.
     fn pack<'a>(&self, input: Block<'a>, scratch: &'a mut [f32]) -> (Block<'a>, &'a mut [f32]) {
-        if input.row_stride == 1 || !self.packs_input() {
+        if input.row_stride() == 1 || !self.packs_input() {
             return (input, scratch);
         }
-        let (packed, rest) = scratch.split_at_mut(input.features * input.rows);
-        for (feature, row) in packed.chunks_exact_mut(input.rows).enumerate() {
-            let from = &input.data[feature * input.feature_stride..];
-            for (to, &from) in row.iter_mut().zip(from.iter().step_by(input.row_stride)) {
+        let (packed, rest) = scratch.split_at_mut(input.features() * input.rows());
+        for (feature, row) in packed.chunks_exact_mut(input.rows()).enumerate() {
+            let from = &input.data()[feature * input.feature_stride()..];
+            for (to, &from) in row.iter_mut().zip(from.iter().step_by(input.row_stride())) {
                 *to = from;
             }
         }
         (
-            Block::feature_major(packed, input.features, input.rows),
+            Block::feature_major(packed, input.features(), input.rows()),
             rest,
         )
     }
 
     fn check(&self, parameters: &[f32], input: &Block<'_>, tape: &[f32], scratch: &[f32]) {
-        assert_eq!(input.features, self.inputs(), "features of the input");
+        assert_eq!(input.features(), self.inputs(), "features of the input");
         assert_eq!(parameters.len(), self.parameters_len(), "parameters");
-        assert!(tape.len() >= self.tape_len(input.rows), "tape");
-        assert!(scratch.len() >= self.scratch_len(input.rows), "scratch");
+        assert!(tape.len() >= self.tape_len(input.rows()), "tape");
+        assert!(scratch.len() >= self.scratch_len(input.rows()), "scratch");
     }
 
     fn parameters_len(&self) -> usize {
@@ -213,6 +210,14 @@ impl Layer {
         match self.wide {
             true => dense::wide::forward(weights, bias, input, output, finish, scratch),
             false => dense::forward(weights, bias, input, output, finish),
+        }
+    }
+
+    /// Where its weights lie.
+    fn matrix(&self) -> WeightMatrix {
+        match self.wide {
+            true => WeightMatrix::by_input(self.parameters, self.outputs, self.inputs),
+            false => WeightMatrix::by_output(self.parameters, self.outputs, self.inputs),
         }
     }
 
@@ -282,6 +287,17 @@ impl Network for Mlp {
         }
     }
 
+    fn layout(&self) -> Option<Layout> {
+        let (first, last) = (self.layers.first()?, self.layers.last()?);
+        let [_, bias, end, ..] = last.begins();
+        Some(Layout::new(
+            first.matrix().span(),
+            Some(first.matrix()),
+            last.matrix(),
+            bias..end,
+        ))
+    }
+
     fn tape_len(&self, rows: usize) -> usize {
         self.layers[self.layers.len() - 1].tape_end * rows
     }
@@ -300,7 +316,7 @@ impl Network for Mlp {
         scratch: &mut [f32],
     ) {
         self.check(parameters, &input, tape, scratch);
-        let rows = input.rows;
+        let rows = input.rows();
         if rows == 0 {
             return;
         }
@@ -345,7 +361,7 @@ impl Network for Mlp {
     ) {
         self.check(parameters, &input, tape, scratch);
         assert_eq!(grad_parameters.len(), parameters.len(), "parameters");
-        let rows = input.rows;
+        let rows = input.rows();
         if rows == 0 {
             return;
         }

@@ -6,25 +6,26 @@
 //! without packing. The number of rows is always a multiple of [`ROW_UNIT`]; rows added as padding carry zeros, and
 //! their output gradients are zero.
 
-mod activation;
 #[cfg(test)]
 pub(crate) mod check;
 mod conv;
+mod error;
 mod initialization;
+mod layout;
 mod mlp;
 mod norm;
 mod spec;
 
-pub use activation::Activation;
+pub use crate::kernel::activation::{Activation, UnknownActivation};
+pub use crate::kernel::block::{Block, BlockError, ROW_UNIT};
 pub use conv::{Conv, ConvLayer};
+pub use error::{ConvolutionError, NetworkError};
 pub use initialization::Initialization;
+pub use layout::{Layout, WeightMatrix};
 pub use mlp::Mlp;
 pub use spec::{ConvSpec, MlpSpec, NetworkSpec};
 
-use rand_chacha::ChaCha8Rng;
-
-/// Blocks of rows come in multiples of this: the widest register of `f32`.
-pub const ROW_UNIT: usize = 16;
+pub use rand_chacha::ChaCha8Rng;
 
 /// A learnable array of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,7 @@ impl Parameter {
     }
 
     /// The same where each unit sums over so many inputs.
+    #[must_use]
     pub fn with_inputs(mut self, inputs: usize) -> Self {
         self.inputs = inputs;
         self
@@ -61,52 +63,6 @@ impl Parameter {
     /// Whether it holds none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-}
-
-/// A block of network inputs and where its numbers lie.
-///
-/// Beliefs come feature-major (`row_stride` 1); wide observations such as images come row by row (`feature_stride` 1).
-#[derive(Clone, Copy, Debug)]
-pub struct Block<'a> {
-    /// The numbers.
-    pub data: &'a [f32],
-    /// Features per row.
-    pub features: usize,
-    /// Rows, a multiple of [`ROW_UNIT`].
-    pub rows: usize,
-    /// Distance between a row's features.
-    pub feature_stride: usize,
-    /// Distance between rows.
-    pub row_stride: usize,
-}
-
-impl<'a> Block<'a> {
-    /// A feature-major block.
-    pub fn feature_major(data: &'a [f32], features: usize, rows: usize) -> Self {
-        Block {
-            data,
-            features,
-            rows,
-            feature_stride: rows,
-            row_stride: 1,
-        }
-    }
-
-    /// A row-major block.
-    pub fn row_major(data: &'a [f32], features: usize, rows: usize) -> Self {
-        Block {
-            data,
-            features,
-            rows,
-            feature_stride: 1,
-            row_stride: features,
-        }
-    }
-
-    /// Feature `feature` of row `row`.
-    pub fn get(&self, feature: usize, row: usize) -> f32 {
-        self.data[feature * self.feature_stride + row * self.row_stride]
     }
 }
 
@@ -126,6 +82,13 @@ pub trait Network: Send + Sync {
 
     /// Fills the flat slice with a random start.
     fn initialize(&self, rng: &mut ChaCha8Rng, parameters: &mut [f32]);
+
+    /// How the arrays lie, for what works on single layers: sign alignment, scaled-down initialisation, regression of the
+    /// last layer. A network that does not say is trained and used like any other; sign alignment and regression then
+    /// return an error that names it, and initialisation leaves it as [`Network::initialize`] made it.
+    fn layout(&self) -> Option<Layout> {
+        None
+    }
 
     /// How many numbers [`Network::forward`] leaves for [`Network::backward`] on a block of `rows`.
     fn tape_len(&self, rows: usize) -> usize;

@@ -1,7 +1,6 @@
 //! A network as written in a model file.
 
-use super::{Activation, Conv, ConvLayer, Initialization, Mlp, Network};
-use crate::{Error, Result};
+use super::{Activation, Conv, ConvLayer, Initialization, Mlp, Network, NetworkError};
 use serde::{Deserialize, Serialize};
 
 /// What kind of network to build, as written in a model file; the numbers of inputs and outputs follow from its place in
@@ -16,6 +15,7 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum NetworkSpec {
     /// Dense layers.
     Mlp(MlpSpec),
@@ -80,7 +80,7 @@ impl Default for NetworkSpec {
 
 impl NetworkSpec {
     /// The network with so many input and output features, or what does not fit.
-    pub fn build(&self, inputs: usize, outputs: usize) -> Result<Box<dyn Network>> {
+    pub fn build(&self, inputs: usize, outputs: usize) -> Result<Box<dyn Network>, NetworkError> {
         match self {
             NetworkSpec::Mlp(spec) => {
                 let mut mlp = Mlp::new(inputs, &spec.hidden, outputs)?
@@ -97,10 +97,10 @@ impl NetworkSpec {
                     .checked_mul(height)
                     .and_then(|n| n.checked_mul(width));
                 if pixels != Some(inputs) {
-                    return Err(Error::Invalid(format!(
-                        "the conv network is for images of {channels}×{height}×{width} (channels × height × width), \
-                         but its input has {inputs} features; set `image` to the shape of the data"
-                    )));
+                    return Err(NetworkError::ImageShape {
+                        shape: spec.image,
+                        inputs,
+                    });
                 }
                 let mut conv = Conv::new(spec.image, &spec.layers, &spec.dense, outputs)?
                     .with_activation(spec.activation);

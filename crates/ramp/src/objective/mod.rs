@@ -2,15 +2,14 @@
 //!
 //! Samples meet only here: everything before and after works on one sample at a time.
 
-mod messages;
+mod pairwise;
 #[cfg(test)]
 mod tests;
 
-pub use messages::{Messages, Presence};
-
 use crate::family::Belief;
-use crate::kernel::pairwise::{Columns, LogNormalizers, Pairwise, Rows, Sums};
 use crate::kernel::real::{Element, Kernel, Real};
+use crate::message::{Messages, Node, Presence};
+use pairwise::{Columns, LogNormalizers, Pairwise, Rows, Sums};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -18,17 +17,6 @@ use std::ops::Range;
 const CHUNK: usize = 2048;
 /// How much memory the column sums of unfinished chunks may take, in numbers.
 const PARTIALS: usize = 8 << 20;
-
-/// A latent as the objective sees it.
-#[derive(Clone, Debug)]
-pub struct Node {
-    /// Its family.
-    pub belief: Belief,
-    /// Natural parameters of its prior.
-    pub prior: Vec<f64>,
-    /// The messages it receives.
-    pub messages: Range<usize>,
-}
 
 /// Which samples make up the empirical mixture `F`, and what population they stand for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,12 +27,13 @@ pub struct Mixture<'a> {
     /// sample's own term.
     pub population: Option<usize>,
     /// How many rows, from the first on, are to be scored when no gradient is asked for; all of them by default. The
-    /// others only make up the mixture, and what is said of their own free energies has no meaning.
+    /// others only make up the mixture, and their own free energies have no meaning.
     pub scored: Option<usize>,
 }
 
 /// The value of the objective, taken apart.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct FreeEnergy {
     /// The mean over samples for every node, in nats.
     pub nodes: Vec<f64>,
@@ -219,7 +208,7 @@ fn groups(nodes: &[Node], rows: usize) -> Vec<Vec<(usize, usize)>> {
     all
 }
 
-/// What a node's messages say together.
+/// What a node's messages add up to.
 struct NodeSums<E> {
     dim: usize,
     /// `s_n`, `dim` planes.

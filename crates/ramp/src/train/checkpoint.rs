@@ -79,7 +79,7 @@ pub(super) fn save(
         .into_iter()
         .map(|(name, data)| (name.to_string(), vec![data.len()], data))
         .collect();
-    write_tensors(path, tensors, &text)
+    Ok(write_tensors(path, tensors, &text)?)
 }
 
 /// The state left in a file, if there is one, after checking that it belongs to this problem and these settings; with the

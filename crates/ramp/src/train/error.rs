@@ -102,6 +102,9 @@ pub enum TrainError {
         /// What the system said.
         source: rayon::ThreadPoolBuildError,
     },
+    /// The model cannot be described in a checkpoint.
+    #[error("the model's description cannot be written: {0}")]
+    Description(serde_json::Error),
     /// A checkpoint that is not this run's or not whole.
     #[error("checkpoint `{}` {fault}", path.display())]
     Checkpoint {

@@ -1,5 +1,6 @@
 //! A model's free energy on a data set as a problem for the loop.
 
+use super::TrainError;
 use super::batches::{Batches, split};
 use super::problem::{Group, Identity, Problem};
 use super::spec::TrainSpec;
@@ -29,16 +30,13 @@ impl<'a> FreeEnergyProblem<'a> {
     pub fn new(model: &'a mut Model, data: &'a Dataset, spec: &TrainSpec) -> Result<Self> {
         let bound = model.bind(data)?;
         let (train, held_out) = split(spec, bound.rows())?;
-        let (observations, latents) = (model.tree().observations(), model.tree().latents());
         // Along a chain, each series is masked in spans of its own.
-        let series = match model.tree().is_chain() && latents.len() > 1 {
-            true => (observations.len() / latents.len()).max(1),
-            false => 1,
-        };
+        let series = model.tree().time_axis().map_or(1, |t| t.series().len());
+        let observations = model.tree().observations().len();
         Ok(FreeEnergyProblem {
             population: spec.population.unwrap_or(train.len()),
             even_rates: spec.even_rates,
-            batches: Batches::new(spec.clone(), train, (observations.len(), series)),
+            batches: Batches::new(spec.clone(), train, (observations, series)),
             model,
             data,
             bound,
@@ -108,7 +106,7 @@ impl Problem for FreeEnergyProblem<'_> {
     fn identity(&self) -> Result<Identity> {
         let model = serde_json::to_value(self.model.spec());
         Ok(Identity {
-            model: model.map_err(|e| Error::Invalid(format!("the model's description: {e}")))?,
+            model: model.map_err(TrainError::Description)?,
             samples: self.bound.rows(),
             data: self.data.fingerprint(),
         })

@@ -54,7 +54,7 @@ mod tests;
 mod trainer;
 
 pub use checkpoint::checkpoint_file;
-pub use error::TrainError;
+pub use error::{CheckpointFault, TrainError};
 pub use observer::{Control, Event, Observer};
 pub use optimizer::Optimizer;
 pub use problem::{Group, Identity, Problem};

@@ -5,6 +5,7 @@
 
 use super::TrainError;
 use super::error::CheckpointFault;
+use crate::storage::StorageError;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -44,11 +45,11 @@ pub fn read_records(folder: &Path) -> Result<Vec<Record>> {
 }
 
 fn failed(action: &'static str, path: &Path, source: std::io::Error) -> Error {
-    Error::File {
+    Error::Storage(StorageError::File {
         action,
         path: path.to_path_buf(),
         source,
-    }
+    })
 }
 
 /// The records from the first on, one for each iteration up to the last that is asked for, and where they end in the file.

@@ -268,8 +268,8 @@ impl Network for Trap {
         _: &mut [f32],
     ) {
         let sprung = self.asked.fetch_add(1, Ordering::Relaxed) >= self.patience;
-        output[..input.rows].copy_from_slice(input.data);
-        output[input.rows..].fill(if sprung { f32::INFINITY } else { 1.0 });
+        output[..input.rows()].copy_from_slice(input.data());
+        output[input.rows()..].fill(if sprung { f32::INFINITY } else { 1.0 });
     }
     fn backward(
         &self,
@@ -495,8 +495,8 @@ fn learning_rates_follow_their_schedule() {
 
 #[test]
 fn adam_takes_the_textbook_steps() {
-    for scheduled in [false, true] {
-        takes_the_textbook_steps(scheduled);
+    for scheduled_decay in [false, true] {
+        takes_the_textbook_steps(scheduled_decay);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Ready-made shapes, notations, drawings and the sharing of networks, on trees small enough to check by eye.
 
-use ramp::graph::{FactorTree, Kind, MessageId, Schedule, Tying, VariableId};
+use ramp::graph::{FactorTree, GraphError, Kind, MessageId, Place, Schedule, Tying, VariableId};
 
 fn names(tree: &FactorTree, variables: &[VariableId]) -> Vec<String> {
     variables
@@ -60,7 +60,7 @@ fn messages_have_names_and_ends() {
     assert_eq!(
         all,
         [
-            "x1>z1", "z2>z1", "x2>z2", "z1>z2", "z3>z2", "x3>z3", "z2>z3"
+            "x.1>z1", "z2>z1", "x.2>z2", "z1>z2", "z3>z2", "x.3>z3", "z2>z3"
         ]
     );
     for message in tree.messages() {
@@ -68,17 +68,57 @@ fn messages_have_names_and_ends() {
         assert_eq!(tree.message(factor, target), Some(message));
         assert_eq!(tree.find_message(&tree.message_name(message)), Ok(message));
     }
-    let [z1, x1] = [tree.find("z1").unwrap(), tree.find("x1").unwrap()];
+    let [z1, x1] = [
+        tree.latent_at(0).unwrap(),
+        tree.observation_at(0, 0).unwrap(),
+    ];
     assert_eq!(tree.message(tree.factors_of(x1)[0], x1), None);
-    assert_eq!(
-        tree.message(tree.factors_of(tree.find("x2").unwrap())[0], z1),
-        None
-    );
+    let x2 = tree.observation_at(0, 1).unwrap();
+    assert_eq!(tree.message(tree.factors_of(x2)[0], z1), None);
     assert_eq!(tree.messages_into(x1).len(), 0);
     assert_eq!(
         names(&tree, &tree.downstream(tree.find_message("z2>z1").unwrap())),
-        ["x2", "x3"]
+        ["x.2", "x.3"]
     );
+}
+
+#[test]
+fn a_chain_knows_its_time_axis() {
+    // Names that would be taken for one another if anyone looked for steps in them.
+    let series = ["a", "a.1", "a@1", "z1"];
+    let tree = FactorTree::sequence(12, &series).unwrap();
+    let time = tree.time_axis().unwrap();
+    assert_eq!((time.steps(), time.series().len()), (12, 4));
+    for step in 0..12 {
+        let latent = tree.latent_at(step).unwrap();
+        assert_eq!(tree.place(latent), Some(Place::Latent { step }));
+        assert!(tree.is_latent(latent));
+        for (series, name) in series.iter().enumerate() {
+            assert_eq!(time.find(name), Ok(series));
+            let x = tree.observation_at(series, step).unwrap();
+            assert_eq!(tree.place(x), Some(Place::Observation { series, step }));
+            assert_eq!(tree.observations()[time.observation(series, step)], x);
+            assert_eq!(tree.variables_of(tree.factors_of(x)[0]), [latent, x]);
+        }
+    }
+    assert_eq!(
+        (tree.latent_at(12), tree.observation_at(0, 12)),
+        (None, None)
+    );
+    assert_eq!(tree.observation_at(4, 0), None);
+    assert!(time.find("b").is_err());
+    let keys = Tying::Role.assign(&tree).keys;
+    assert_eq!(keys[..4], series.map(|name| format!("observation.{name}")));
+    // A chain of the same shape that nobody called one in time has none.
+    let edges = [("z1", "x1"), ("z2", "x2"), ("z1", "z2")];
+    let tree = FactorTree::from_edges(&edges).unwrap();
+    assert!(tree.is_chain() && tree.time_axis().is_none());
+    assert_eq!(tree.place(tree.root()), None);
+    let twice = FactorTree::sequence(3, &["a", "b", "a"]).unwrap_err();
+    assert_eq!(twice, GraphError::DuplicateName { name: "a".into() });
+    let empty = FactorTree::sequence(3, &["a", " "]).unwrap_err();
+    assert_eq!(empty, GraphError::EmptyName { number: 2 });
+    assert!(FactorTree::sequence::<&str>(3, &[]).is_err());
 }
 
 #[test]
@@ -186,12 +226,12 @@ fn roles_on_a_chain_and_on_a_tree() {
     assert_eq!(
         keys(&FactorTree::chain(3).unwrap(), Tying::Role),
         [
-            "x1>z1 observation",
+            "x.1>z1 observation",
             "z2>z1 backward",
-            "x2>z2 observation",
+            "x.2>z2 observation",
             "z1>z2 forward",
             "z3>z2 backward",
-            "x3>z3 observation",
+            "x.3>z3 observation",
             "z2>z3 forward",
         ]
     );

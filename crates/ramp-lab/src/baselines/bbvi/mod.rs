@@ -95,7 +95,7 @@ impl BbviSpec {
                 self.samples
             )));
         }
-        Ok(self.train().check().map_err(ramp::Error::from)?)
+        Ok(self.train().check()?)
     }
 }
 

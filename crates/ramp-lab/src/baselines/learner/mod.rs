@@ -135,11 +135,7 @@ impl<M: SequenceModel> Learner<M> {
             )));
         }
         let model = M::new(spec, data)?;
-        model
-            .learning()
-            .train()
-            .check()
-            .map_err(ramp::Error::from)?;
+        model.learning().train().check()?;
         let mut learner = Learner {
             model,
             parameters: vec![],

@@ -140,8 +140,7 @@ impl Experiment for LinearTreeRun {
         let posterior = generator.gaussian()?.posterior(&[])?;
         let exact_means = posterior.means(&test.observations)?;
 
-        let tree =
-            FactorTree::balanced(generator.depth, generator.arity).map_err(ramp::Error::from)?;
+        let tree = FactorTree::balanced(generator.depth, generator.arity)?;
         let mut model = Model::builder(tree)
             .inputs(core.inputs)
             .init(core.recipe.init())

@@ -38,7 +38,7 @@ impl Plan {
             }
             let across = edges[random.random_range(0..edges.len())];
             let step = across[random.random_range(0..across.len())];
-            let next = tree.interchanged(step).map_err(ramp::Error::from)?;
+            let next = tree.interchanged(step)?;
             way.push((tree, step));
             tree = next;
         }

@@ -92,7 +92,7 @@ pub(super) fn moves_figure(
             .title(title),
         );
     }
-    let matches = plan.tree.matches(truth).map_err(ramp::Error::from)?;
+    let matches = plan.tree.matches(truth)?;
     let annotated = drawn(&plan.tree, None, &|latent| {
         let place = plan.tree.latents().iter().position(|&l| l == latent);
         let found = matches[place.unwrap_or(0)];

@@ -134,10 +134,9 @@ impl Experiment for MisspecifiedTreeRun {
         clock: &mut Clock<'_, Self>,
     ) -> Result<(MisspecifiedTreeResults, Figures), LabError> {
         let core = &self.core;
-        core.train.check().map_err(ramp::Error::from)?;
+        core.train.check()?;
         let generator = LinearTree::default();
-        let truth =
-            FactorTree::balanced(generator.depth, generator.arity).map_err(ramp::Error::from)?;
+        let truth = FactorTree::balanced(generator.depth, generator.arity)?;
         let plans = self.plans(&truth)?;
         let test = generator.sample(TEST_SAMPLES, core.seed, TEST)?;
         let bench = Bench {
@@ -198,8 +197,8 @@ impl Bench<'_> {
             tree: TreeRecord {
                 k: plan.moves,
                 seed: plan.number,
-                newick: plan.tree.to_newick().map_err(ramp::Error::from)?,
-                robinson_foulds: distance.map_err(ramp::Error::from)?,
+                newick: plan.tree.to_newick()?,
+                robinson_foulds: distance?,
                 free_energy: fit.records.last().map_or(f64::NAN, |r| r.free_energy),
                 seconds: start.elapsed().as_secs_f64(),
             },
@@ -208,7 +207,7 @@ impl Bench<'_> {
 
     fn latents(&self, plan: &Plan, model: &Model) -> Result<Vec<LatentRecord>, LabError> {
         let posterior = model.posterior(&self.test_data)?;
-        let matches = plan.tree.matches(&self.truth).map_err(ramp::Error::from)?;
+        let matches = plan.tree.matches(&self.truth)?;
         let latents = posterior.latents().iter().zip(matches);
         Ok(latents
             .map(|(latent, matched)| {
@@ -259,7 +258,7 @@ impl MisspecifiedTreeResults {
         let mut most = 0;
         for number in 0..settings.trees {
             let plan = Plan::new(truth, moves, number, seed)?;
-            let matches = plan.tree.matches(truth).map_err(ramp::Error::from)?;
+            let matches = plan.tree.matches(truth)?;
             let wrong: usize = matches.iter().map(|m| m.mismatch).sum();
             if wrong > most {
                 (shown, most) = (plan, wrong);

@@ -140,8 +140,7 @@ impl NonlinearTreeRun {
         let (data, test_data) = (train.dataset()?, test.dataset()?);
         let gaussian = SupervisedGaussian::fit(&train)?.means(&test.observations)?;
 
-        let tree =
-            FactorTree::balanced(self.tree.depth, self.tree.arity).map_err(ramp::Error::from)?;
+        let tree = FactorTree::balanced(self.tree.depth, self.tree.arity)?;
         let network = NetworkSpec::Mlp(MlpSpec {
             hidden: self.hidden.clone(),
             ..MlpSpec::default()

@@ -41,8 +41,8 @@ pub struct Videos {
     pub theta: Vec<f64>,
     /// The angular velocity likewise.
     pub omega: Vec<f64>,
-    /// The pixels of all videos at a step, step by step: white on black.
-    frames: Vec<Vec<u8>>,
+    /// The pixels of every frame of every video, video by video: white on black.
+    frames: Vec<u8>,
 }
 
 impl Pendulum {
@@ -83,17 +83,16 @@ impl Pendulum {
                 .map(|state| state[k])
                 .collect()
         };
-        let frames = (0..self.steps)
-            .into_par_iter()
-            .map(|t| {
-                let pixels = self.size * self.size;
-                let mut all = vec![0; self.sequences * pixels];
-                for (frame, states) in all.chunks_exact_mut(pixels).zip(&trajectories) {
-                    draw(states[t][0], self.size, frame);
+        let pixels = self.size * self.size;
+        let mut frames = vec![0; self.sequences * self.steps * pixels];
+        frames
+            .par_chunks_exact_mut(self.steps * pixels)
+            .zip(&trajectories)
+            .for_each(|(video, states)| {
+                for (frame, state) in video.chunks_exact_mut(pixels).zip(states) {
+                    draw(state[0], self.size, frame);
                 }
-                all
-            })
-            .collect();
+            });
         Ok(Videos {
             sizes: *self,
             theta: of(0),
@@ -104,7 +103,7 @@ impl Pendulum {
 }
 
 impl Videos {
-    /// The frames as observations `x1`, `x2`, … of a chain.
+    /// The frames as the series `x` of a chain.
     pub fn into_dataset(self) -> Result<Dataset, LabError> {
         let steps = self.sizes.steps;
         self.into_beginnings(steps)
@@ -112,13 +111,17 @@ impl Videos {
 
     /// The same with the frames from a step on missing.
     pub fn into_beginnings(self, seen: usize) -> Result<Dataset, LabError> {
-        let pixels = self.sizes.size * self.sizes.size;
-        let mut data = Dataset::new();
-        for (t, frames) in self.frames.into_iter().enumerate() {
-            let masked = (t >= seen).then(|| vec![false; self.sizes.sequences]);
-            data = data.observe_bytes(format!("x{}", t + 1), pixels, frames, masked)?;
-        }
-        Ok(data)
+        let Pendulum {
+            size,
+            sequences,
+            steps,
+        } = self.sizes;
+        let present = (seen < steps).then(|| {
+            let video: Vec<bool> = (0..steps).map(|t| t < seen).collect();
+            video.repeat(sequences)
+        });
+        let data = Dataset::new();
+        Ok(data.observe_sequence_bytes("x", steps, size * size, self.frames, present)?)
     }
 
     /// The first so many videos.
@@ -132,18 +135,14 @@ impl Videos {
             },
             theta: self.theta[..count * steps].to_vec(),
             omega: self.omega[..count * steps].to_vec(),
-            frames: self
-                .frames
-                .iter()
-                .map(|all| all[..count * pixels].to_vec())
-                .collect(),
+            frames: self.frames[..count * steps * pixels].to_vec(),
         }
     }
 
     /// The pixels of one frame, row by row from the top.
     pub fn frame(&self, video: usize, step: usize) -> &[u8] {
         let pixels = self.sizes.size * self.sizes.size;
-        &self.frames[step][video * pixels..][..pixels]
+        &self.frames[(video * self.sizes.steps + step) * pixels..][..pixels]
     }
 
     /// cos θ, sin θ and ω of every frame, video by video.
@@ -284,8 +283,8 @@ mod tests {
         assert_eq!(first.frame(1, 3), videos.frame(1, 3));
         assert_eq!(first.theta[..], videos.theta[..8]);
         let data = first.into_beginnings(3).unwrap();
-        let there = |name| data.observation(name).unwrap().is_present(0);
-        assert!(there("x3") && !there("x4"));
+        let there = |step| data.observation("x").unwrap().step(step).is_present(0);
+        assert!(there(2) && !there(3));
     }
 
     #[test]

@@ -141,7 +141,7 @@ impl PendulumRun {
             hidden: vec![self.hidden],
             ..MlpSpec::default()
         });
-        let tree = FactorTree::chain(self.videos.steps).map_err(ramp::Error::from)?;
+        let tree = FactorTree::chain(self.videos.steps)?;
         Ok(Model::builder(tree)
             .families(self.shape.family())?
             .tying(Tying::Role)
@@ -175,9 +175,9 @@ impl PendulumRun {
 
     pub(super) fn check_learning(&self) -> Result<(), LabError> {
         let train = &self.core.train;
-        train.check().map_err(ramp::Error::from)?;
+        train.check()?;
         let split = train.split(self.videos.sequences);
-        split.map_err(ramp::Error::from)?;
+        split?;
         if self.init() == Init::Tracker && !self.can_track() {
             return Err(LabError::Invalid(
                 "only Gaussian latents that networks see by their moments can begin as trackers"

@@ -5,6 +5,7 @@ use crate::kernel_ridge::KernelRidge;
 use crate::metrics::r_squared;
 use ramp::data::Dataset;
 use ramp::family::Belief;
+use ramp::graph::TimeAxis;
 use ramp::model::Model;
 use rand::SeedableRng;
 use rand::seq::index::sample;
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// Frames on which the regression is judged, at most.
 const JUDGED: usize = 20_000;
 /// Videos whose posteriors are held at a time.
-const FILMS: usize = 100;
+const VIDEOS: usize = 100;
 
 /// R² of cos θ, sin θ and ω by a probe, on training and test videos.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,29 +39,26 @@ pub(crate) struct Embedding {
 
 /// Posterior means of all frames. An angle stands for its cosine and sine, except where it is drawn.
 pub(crate) fn embed(model: &Model, data: &Dataset) -> Result<Embedding, LabError> {
-    let steps = model.tree().latents().len();
-    let frames = data.rows() * steps;
     let circles = model.beliefs().next().map_or(0, circles);
-    let mut rows = vec![vec![]; frames];
-    let mut plane = vec![(0.0, 0.0); frames];
-    model.for_each_posterior(data, FILMS, |part| {
-        for (t, latent) in part.latents().iter().enumerate() {
-            for r in 0..part.rows() {
-                let mean = latent.describe(r).mean;
-                let frame = (part.first() + r) * steps + t;
-                plane[frame] = (mean[0], mean.get(1).copied().unwrap_or(0.0));
-                let (angles, rest) = mean.split_at(circles);
-                let turned = angles.iter().flat_map(|a| [a.cos(), a.sin()]);
-                rows[frame] = turned.chain(rest.iter().copied()).collect();
-            }
+    let mut embedding = Embedding {
+        features: 0,
+        points: vec![],
+        plane: vec![],
+    };
+    model.for_each_posterior(data, VIDEOS, |part| {
+        let means = part.latent(TimeAxis::LATENT)?.mean_array();
+        let width = means.shape()[2];
+        embedding.features = width + circles;
+        for mean in means.values().chunks_exact(width) {
+            let second = mean.get(1).copied().unwrap_or(0.0);
+            embedding.plane.push((mean[0], second));
+            let (angles, rest) = mean.split_at(circles);
+            let turned = angles.iter().flat_map(|a| [a.cos(), a.sin()]);
+            embedding.points.extend(turned.chain(rest.iter().copied()));
         }
         Ok(())
     })?;
-    Ok(Embedding {
-        features: rows.first().map_or(0, Vec::len),
-        points: rows.into_iter().flatten().collect(),
-        plane,
-    })
+    Ok(embedding)
 }
 
 /// How many of a belief's first coordinates are angles.

@@ -372,13 +372,12 @@ pub(super) fn init_with_limbs(
         let name = format!("{name}_patch>{name}");
         let (inputs, patches) = (PATCH * PATCH, &looked.patches[joint]);
         let network = (recognition, inputs);
-        let units = before_last(model, &name, "dense.0", network, shown.len(), |i, to| {
+        let units = before_last(model, &name, network, shown.len(), |i, to| {
             for (to, &v) in to.iter_mut().zip(&patches[shown[i] * inputs..]) {
                 *to = f32::from(v) / 255.0;
             }
         })?;
-        let last = format!("{name}/dense.0");
-        fit_last(model, &last, &units, &told, CONVOLUTIONS_RIDGE)?;
+        fit_last(model, &name, &units, &told, CONVOLUTIONS_RIDGE)?;
     }
     let ways = LIMBS
         .iter()

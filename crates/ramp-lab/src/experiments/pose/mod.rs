@@ -145,7 +145,7 @@ impl PoseRun {
             hidden: vec![self.hidden],
             ..MlpSpec::default()
         });
-        let tree = tree().map_err(ramp::Error::from)?;
+        let tree = tree()?;
         Ok(Model::builder(tree)
             .families(&format!("gaussian({})", self.dim))?
             .inputs(self.core.inputs)

@@ -1,7 +1,7 @@
 //! Convolutions on every instruction set against loops over every pixel in `f64`.
 
 use super::*;
-use crate::network::Activation;
+use crate::kernel::activation::Activation;
 use proptest::prelude::*;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};

@@ -1,7 +1,7 @@
 //! Both routes, on every instruction set, against triple loops in `f64`.
 
 use super::*;
-use crate::network::Activation;
+use crate::kernel::activation::Activation;
 use proptest::prelude::*;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
@@ -243,13 +243,7 @@ fn a_block_within_a_wider_one_is_read_by_its_strides() {
     // Features 1 and 2 of three, rows 16..48 of 64.
     let rng = &mut ChaCha8Rng::seed_from_u64(5);
     let data = normals(rng, 3 * 64);
-    let input = Block {
-        data: &data[64 + 16..],
-        features: 2,
-        rows: 32,
-        feature_stride: 64,
-        row_stride: 1,
-    };
+    let input = Block::strided(&data[64 + 16..], 2, 32, 64, 1).unwrap();
     let case = Case::new(2, 9, 32, 1);
     for route in ROUTES {
         case.check_forward(route, input, "within a wider block");

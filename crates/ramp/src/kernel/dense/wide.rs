@@ -7,12 +7,12 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Finish, RowSums, check_block, product_gemm};
+use super::{Finish, RowSums, product_gemm};
+use crate::kernel::block::Block;
 use crate::kernel::dense::tiles::FinishBlock;
 use crate::kernel::lanes::{Isa, dispatch_on, isa};
 use crate::kernel::real::{Kernel, Real};
 use crate::kernel::tile;
-use crate::network::Block;
 use std::cell::RefCell;
 
 /// From this many inputs on, a first layer is wide.
@@ -36,19 +36,19 @@ enum Route {
 impl Route {
     /// Skipping pays when fewer than two in five numbers are not zero.
     fn of(input: &Block<'_>) -> Self {
-        if input.feature_stride != 1 || input.features == 0 {
+        if input.feature_stride() != 1 || input.features() == 0 {
             return Route::Gemm;
         }
-        let every = input.rows.div_ceil(LOOKED_AT).max(1);
-        let rows = (0..input.rows).step_by(every);
-        let seen = rows.len() * input.features;
+        let every = input.rows().div_ceil(LOOKED_AT).max(1);
+        let rows = (0..input.rows()).step_by(every);
+        let counted = rows.len() * input.features();
         let filled: usize = rows
             .map(|r| {
-                let row = &input.data[r * input.row_stride..][..input.features];
+                let row = &input.data()[r * input.row_stride()..][..input.features()];
                 row.iter().filter(|&&x| x != 0.0).count()
             })
             .sum();
-        if 5 * filled < 2 * seen {
+        if 5 * filled < 2 * counted {
             Route::Sparse(isa())
         } else {
             Route::Gemm
@@ -106,14 +106,13 @@ fn forward_on(
     finish: Finish<'_>,
     scratch: &mut [f32],
 ) {
-    let (inputs, outputs, rows) = (input.features, bias.len(), input.rows);
-    check_block(&input);
+    let (inputs, outputs, rows) = (input.features(), bias.len(), input.rows());
     assert_eq!(weights.len(), inputs * outputs);
     assert_eq!(output.len(), outputs * rows);
     finish.check(output.len());
     match route {
         Route::Sparse(isa) => {
-            assert_eq!(input.feature_stride, 1);
+            assert_eq!(input.feature_stride(), 1);
             let sums = &mut scratch[..outputs * rows];
             sums.fill(0.0);
             dispatch_on(
@@ -132,7 +131,11 @@ fn forward_on(
                 (outputs, rows, inputs),
                 (output.as_mut_ptr(), rows, 1, false),
                 (weights.as_ptr(), 1, outputs),
-                (input.data.as_ptr(), input.feature_stride, input.row_stride),
+                (
+                    input.data().as_ptr(),
+                    input.feature_stride(),
+                    input.row_stride(),
+                ),
             );
         },
     }
@@ -156,13 +159,12 @@ fn backward_weights_on(
     grad_bias: &mut [f32],
     scratch: &mut [f32],
 ) {
-    let (inputs, outputs, rows) = (input.features, grad_bias.len(), input.rows);
-    check_block(&input);
+    let (inputs, outputs, rows) = (input.features(), grad_bias.len(), input.rows());
     assert_eq!(grad.len(), outputs * rows);
     assert_eq!(grad_weights.len(), inputs * outputs);
     match route {
         Route::Sparse(isa) => {
-            assert_eq!(input.feature_stride, 1);
+            assert_eq!(input.feature_stride(), 1);
             let by_row = &mut scratch[..outputs * rows];
             transpose(grad, outputs, rows, by_row);
             dispatch_on(
@@ -182,7 +184,11 @@ fn backward_weights_on(
             product_gemm(
                 (inputs, outputs, rows),
                 (grad_weights.as_mut_ptr(), outputs, 1, true),
-                (input.data.as_ptr(), input.feature_stride, input.row_stride),
+                (
+                    input.data().as_ptr(),
+                    input.feature_stride(),
+                    input.row_stride(),
+                ),
                 (grad.as_ptr(), 1, rows),
             );
         },
@@ -249,8 +255,8 @@ impl Lists {
         places.clear();
         values.clear();
         ends.clear();
-        for row in 0..input.rows {
-            let row = &input.data[row * input.row_stride..][..input.features];
+        for row in 0..input.rows() {
+            let row = &input.data()[row * input.row_stride()..][..input.features()];
             for piece in row.chunks(SEGMENT) {
                 for (group, numbers) in piece.chunks(16).enumerate() {
                     // The sign of a zero does not count.
@@ -334,11 +340,11 @@ impl<D: Deed> Kernel<f32> for Sparse<'_, D> {
         } = self;
         let mut lists = LISTS.take();
         lists.read(&input);
-        let segments = input.features.div_ceil(SEGMENT);
+        let segments = input.features().div_ceil(SEGMENT);
         for segment in 0..segments {
             let first = segment * SEGMENT;
-            let len = SEGMENT.min(input.features - first);
-            for row in 0..input.rows {
+            let len = SEGMENT.min(input.features() - first);
+            for row in 0..input.rows() {
                 let filled = lists.piece(row * segments + segment);
                 if filled.values.is_empty() {
                     continue;

@@ -163,9 +163,9 @@ pub(super) fn gather(
             // Short stretches of one image at a time: both sides stay in the first-level cache.
             for (stretch, pixels) in row.chunks_mut(16 * GROUP).enumerate() {
                 for image in 0..GROUP {
-                    let from = (feature + 16 * stretch) * input.feature_stride
-                        + (group * GROUP + image) * input.row_stride;
-                    let from = input.data[from..].iter().step_by(input.feature_stride);
+                    let from = (feature + 16 * stretch) * input.feature_stride()
+                        + (group * GROUP + image) * input.row_stride();
+                    let from = input.data()[from..].iter().step_by(input.feature_stride());
                     for (pixel, &value) in pixels.chunks_exact_mut(GROUP).zip(from) {
                         pixel[image] = value;
                     }

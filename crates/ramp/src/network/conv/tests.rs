@@ -70,6 +70,19 @@ fn layouts_agree_and_groups_do_not_mix() {
 }
 
 #[test]
+fn arrays_lie_as_the_layout_says() {
+    // 9 or 300 flattened features: a narrow and a wide head.
+    for (channels, dense) in [(1, &[][..]), (34, &[]), (34, &[7])] {
+        let layers = [layer(3, 3, 1, 1), layer(channels, 3, 2, 0)];
+        let network = Conv::new([2, 7, 7], &layers, dense, 3).unwrap();
+        for row_major in [false, true] {
+            let what = format!("{channels} channels, {dense:?}");
+            Trial::new(&network, 32, row_major, 4).check_layout(&what);
+        }
+    }
+}
+
+#[test]
 fn padding_rows_do_not_change_parameter_gradients() {
     let network = Conv::new([1, 6, 6], &[layer(4, 3, 1, 1), layer(2, 3, 2, 1)], &[5], 2).unwrap();
     for activation in [Activation::Tanh, Activation::Gelu] {

@@ -36,10 +36,7 @@ struct Plain<'a> {
 impl Layer {
     /// Where a weight lies.
     fn place(&self, output: usize, input: usize) -> usize {
-        match self.shape() == [self.outputs, self.inputs] {
-            true => output * self.inputs + input,
-            false => input * self.outputs + output,
-        }
+        self.matrix().at(output, input) - self.parameters
     }
 }
 
@@ -198,6 +195,20 @@ fn a_layer_large_enough_for_gemm_matches_finite_differences() {
         let mlp = Mlp::new(700, &[40], 6).unwrap().with_activation(activation);
         Trial::new(&mlp, 16, true, 5).check_differences(1e-3, &format!("large {activation:?}"));
     }
+}
+
+#[test]
+fn arrays_lie_as_the_layout_says() {
+    for inputs in [1, 5, 300] {
+        for (what, mlp) in every_kind(inputs) {
+            for row_major in [false, true] {
+                Trial::new(&mlp, 16, row_major, 4).check_layout(&what);
+            }
+        }
+    }
+    // Square and wide at once: the shape alone does not tell.
+    let square = Mlp::new(256, &[], 256).unwrap();
+    Trial::new(&square, 16, true, 4).check_layout("256 by 256");
 }
 
 #[test]

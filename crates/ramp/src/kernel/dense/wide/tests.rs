@@ -1,7 +1,7 @@
 //! Wide layers against the plain sums, number by number, on every route.
 
 use super::*;
-use crate::network::Activation;
+use crate::kernel::activation::Activation;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

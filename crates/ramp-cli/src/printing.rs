@@ -1,0 +1,163 @@
+//! What commands print: tables in plain text, and a project in words.
+
+use crate::Failure;
+use ramp_io::Project;
+use std::path::Path;
+
+/// A table in plain text whose columns line up.
+pub struct Table {
+    rows: Vec<Vec<String>>,
+    right: Vec<usize>,
+}
+
+impl Table {
+    pub fn new(head: &[&str]) -> Self {
+        Table {
+            rows: vec![head.iter().map(|h| h.to_string()).collect()],
+            right: vec![],
+        }
+    }
+
+    /// Columns to set flush right.
+    pub fn right(mut self, columns: &[usize]) -> Self {
+        self.right = columns.to_vec();
+        self
+    }
+
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    pub fn text(&self) -> String {
+        let columns = self.rows[0].len();
+        let widths: Vec<usize> = (0..columns)
+            .map(|c| {
+                self.rows
+                    .iter()
+                    .map(|r| r[c].chars().count())
+                    .max()
+                    .unwrap_or(0)
+            })
+            .collect();
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (c, cell) in row.iter().enumerate().filter(|(c, _)| widths[*c] > 0) {
+                let space = " ".repeat(widths[c] - cell.chars().count());
+                line += &match self.right.contains(&c) {
+                    true => format!("{space}{cell}   "),
+                    false => format!("{cell}{space}   "),
+                };
+            }
+            text += line.trim_end();
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// A text cut where it is too long for a line.
+pub fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.into(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// A project before training: its tree, what is observed, what is missing.
+pub fn describe(project: &Project) -> String {
+    let mut text = String::new();
+    let samples = project.samples.len();
+    let (what, extra) = match &project.samples.sequences {
+        None => ("rows", String::new()),
+        Some(sequences) => {
+            let lengths = || sequences.iter().map(|s| s.length);
+            (
+                "sequences",
+                format!(
+                    " of {} to {} steps",
+                    lengths().min().unwrap_or(0),
+                    lengths().max().unwrap_or(0)
+                ),
+            )
+        }
+    };
+    if let Some(file) = &project.file.data.file {
+        text += &format!(
+            "{}: {samples} {what}{extra}, {} of them held out\n\n",
+            file.display(),
+            project.held_out.len()
+        );
+    }
+    text += &drawing(project);
+    let mut table = Table::new(&["observation", "kind", "missing"]).right(&[2]);
+    const LISTED: usize = 40;
+    for observation in project.encoder.observations.iter().take(LISTED) {
+        let missing = missing(project, &observation.name);
+        table.row(vec![
+            observation.name.clone(),
+            observation.encoding.describe(),
+            match missing {
+                0.0 => "none".into(),
+                m => format!("{:.1} %", 100.0 * m),
+            },
+        ]);
+    }
+    text += "\n";
+    text += &table.text();
+    if let Some(more @ 1..) = project.encoder.observations.len().checked_sub(LISTED) {
+        text += &format!("… and {more} more\n");
+    }
+    text
+}
+
+/// The tree, cut where it is large; a chain by its first step.
+fn drawing(project: &Project) -> String {
+    const LINES: usize = 60;
+    if let Some(chain) = project.file.chain() {
+        let leaves = chain.observe.join(", ");
+        return format!(
+            "z1 ─ z2 ─ … ─ z{}   each with {leaves}\n",
+            project.samples.steps()
+        );
+    }
+    let drawn = project.model.tree().draw();
+    let lines: Vec<&str> = drawn.lines().collect();
+    let mut text = lines[..lines.len().min(LINES)].join("\n");
+    text.push('\n');
+    if lines.len() > LINES {
+        text += &format!("… and {} lines more\n", lines.len() - LINES);
+    }
+    text
+}
+
+/// The fraction of items in which an observation is missing; of sequences, among all of their steps.
+fn missing(project: &Project, name: &str) -> f64 {
+    let data = &project.data;
+    let Ok(observation) = data.observation(name) else {
+        return 0.0;
+    };
+    let (mut gone, mut all) = (0, 0);
+    for step in 0..observation.steps().unwrap_or(1) {
+        let lives = |&row: &usize| data.lengths().is_none_or(|l| l[row] as usize > step);
+        for row in (0..data.rows()).filter(lives) {
+            gone += usize::from(!observation.step(step).is_present(row));
+            all += 1;
+        }
+    }
+    gone as f64 / all.max(1) as f64
+}
+
+/// Whether files can be written into a folder, which is made if it is not there.
+pub fn check_writable(folder: &Path) -> Result<(), Failure> {
+    let failed = |source: std::io::Error| {
+        Failure::user(format!(
+            "cannot write into `{}`: {source}; choose another folder with --out",
+            folder.display()
+        ))
+    };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let trial = folder.join(format!(".ramp.{}.tmp", std::process::id()));
+    std::fs::write(&trial, b"").map_err(failed)?;
+    std::fs::remove_file(&trial).map_err(failed)
+}

@@ -1,0 +1,400 @@
+//! The model file: what a user says about data, tree, latents, observations, networks and training.
+
+use super::sections;
+use super::toml_errors::{Section, one_line, plain, shown};
+use super::{ModelFileError, retired};
+use crate::encode::ScaleKind;
+use crate::{Error, Result};
+use ramp::family::{Belief, Inputs};
+use ramp::graph::{FactorTree, Tying};
+use ramp::network::NetworkSpec;
+use ramp::train::{Decay, TrainSpec};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+/// The newest form of model files.
+const VERSION: i64 = 1;
+
+/// A model file, read and checked as far as it can be without the data.
+///
+/// ```
+/// use ramp_io::ModelFile;
+///
+/// let file = ModelFile::parse(r#"
+///     version = 1
+///     [tree]
+///     newick = "((q1,q2,q3)anxiety,(q4,q5)anger)distress;"
+///     [latents.anger]
+///     family = "categorical"
+///     levels = 3
+/// "#)?;
+/// assert_eq!(file.latents.family_of("anger").to_string(), "categorical(3)");
+/// let error = ModelFile::parse("[tree]\nnewik = \"(a,b)c;\"").unwrap_err();
+/// assert_eq!(error.to_string(), "[tree] has no setting `newik`: did you mean `newick`?");
+/// # Ok::<(), ramp_io::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelFile {
+    /// Where the data is and how much of it is held out.
+    pub data: DataSettings,
+    /// Who hangs together.
+    pub tree: TreeSettings,
+    /// What the latents are.
+    pub latents: LatentSettings,
+    /// What the observations are, where they are not what their columns look like.
+    pub observations: BTreeMap<String, ObservationSettings>,
+    /// The networks.
+    pub networks: NetworkSettings,
+    /// The settings of training that the file gives.
+    pub train: Table,
+}
+
+/// Where the data is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataSettings {
+    /// The file, relative to the model file.
+    pub file: Option<PathBuf>,
+    /// The fraction of samples held out from training.
+    pub holdout: f64,
+}
+
+/// Who hangs together.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TreeSettings {
+    /// A tree in Newick's notation.
+    Newick(String),
+    /// Pairs of variables.
+    Edges(Vec<(String, String)>),
+    /// Groups of variables.
+    Factors(Vec<Vec<String>>),
+    /// One latent per time step.
+    Chain(Chain),
+}
+
+/// A sequence: one latent per time step, each with its observations.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Chain {
+    /// The column that says which sequence a row belongs to. Not for arrays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<String>,
+    /// The column that orders the rows of a sequence; the file's order without it. Not for arrays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    /// The time between steps: rows further apart leave missing steps between. Without it, rows follow one another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<f64>,
+    /// What is observed at each step: columns, or arrays of samples × time × ….
+    pub observe: Vec<String>,
+}
+
+/// What the latents are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LatentSettings {
+    /// The family of all that are not named.
+    pub family: Belief,
+    /// The families of those that are.
+    pub each: BTreeMap<String, Belief>,
+}
+
+impl LatentSettings {
+    /// The family of a latent.
+    pub fn family_of(&self, latent: &str) -> &Belief {
+        self.each.get(latent).unwrap_or(&self.family)
+    }
+}
+
+/// What an observation is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ObservationSettings {
+    /// Its kind; what its column looks like without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ObservationKind>,
+    /// The columns of a vector, or the column if it is not named as the observation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<String>>,
+    /// How numbers are scaled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<ScaleKind>,
+    /// The levels of a category, in order; all that occur without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub levels: Option<Vec<String>>,
+    /// Its network, in place of the general one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkSpec>,
+}
+
+/// Kinds of observations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ObservationKind {
+    /// A number.
+    Number,
+    /// One of a few levels, in text or numbers.
+    Categorical,
+    /// Several numbers that come together.
+    Vector,
+    /// Pixels: an array of bytes.
+    Image,
+}
+
+/// The networks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NetworkSettings {
+    /// From beliefs to messages.
+    pub message: NetworkSpec,
+    /// From observations to messages; for images convolutions unless said otherwise.
+    pub observation: Option<NetworkSpec>,
+    /// What networks see of a belief.
+    pub inputs: Inputs,
+    /// Which messages share a network; by role on chains and none on other trees unless said otherwise.
+    pub tying: Option<Tying>,
+}
+
+impl ModelFile {
+    /// Reads a model file; a relative data file is looked for beside it.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::InvalidData => ModelFileError::NotText { path: path.into() }.into(),
+            std::io::ErrorKind::IsADirectory => {
+                ModelFileError::IsFolder { path: path.into() }.into()
+            }
+            std::io::ErrorKind::NotFound => ModelFileError::NotFound { path: path.into() }.into(),
+            _ => Error::File {
+                action: "read",
+                path: path.to_path_buf(),
+                source,
+            },
+        })?;
+        let mut file = Self::parse(&text).map_err(|e| ModelFileError::InFile {
+            path: path.into(),
+            source: Box::new(e),
+        })?;
+        if let (Some(data), Some(folder)) = (&mut file.data.file, path.parent()) {
+            *data = folder.join(&*data);
+        }
+        Ok(file)
+    }
+
+    /// Reads the text of a model file.
+    pub fn parse(text: &str) -> Result<Self> {
+        let table: Table = text.parse().map_err(|e: toml::de::Error| {
+            let before = e.span().and_then(|s| text.get(..s.start));
+            let line = 1 + before.map_or(0, |t| t.matches('\n').count());
+            ModelFileError::NotToml {
+                line,
+                message: one_line(e.message()),
+            }
+        })?;
+        let top = Section {
+            name: "",
+            table: &table,
+        };
+        let version = top.get::<i64>("version")?.unwrap_or(VERSION);
+        if version > VERSION {
+            return Err(ModelFileError::NewerVersion {
+                version,
+                newest: VERSION,
+            }
+            .into());
+        }
+        if version < 1 {
+            return Err(ModelFileError::NoSuchVersion { version }.into());
+        }
+        retired::check(&table)?;
+        top.only(&[
+            "version",
+            "data",
+            "tree",
+            "latents",
+            "observations",
+            "networks",
+            "train",
+        ])?;
+        let empty = Table::new();
+        let section = |name: &'static str| -> Result<Section<'_>> {
+            Ok(Section {
+                name,
+                table: top.section(name)?.unwrap_or(&empty),
+            })
+        };
+        let file = ModelFile {
+            data: sections::data(&section("data")?)?,
+            tree: sections::tree(&section("tree")?)?,
+            latents: sections::latents(&section("latents")?)?,
+            observations: sections::observations(&section("observations")?)?,
+            networks: sections::networks(&section("networks")?)?,
+            train: section("train")?.table.clone(),
+        };
+        // Every mistake that needs no data is found before any is read.
+        file.train_spec(1000)?;
+        Ok(file)
+    }
+
+    /// The tree; a chain needs the number of its steps.
+    pub fn build_tree(&self, steps: usize) -> Result<FactorTree> {
+        Ok(match &self.tree {
+            TreeSettings::Newick(text) => FactorTree::from_newick(text)?,
+            TreeSettings::Edges(edges) => FactorTree::from_edges(edges)?,
+            TreeSettings::Factors(factors) => FactorTree::from_factors(factors, None)?,
+            TreeSettings::Chain(chain) => FactorTree::sequence(steps, &chain.observe)?,
+        })
+    }
+
+    /// The chain, if the tree is one in time.
+    pub fn chain(&self) -> Option<&Chain> {
+        match &self.tree {
+            TreeSettings::Chain(chain) => Some(chain),
+            _ => None,
+        }
+    }
+
+    /// The settings of training for so many training samples: what the file gives, and good defaults for the rest.
+    pub fn train_spec(&self, samples: usize) -> Result<TrainSpec> {
+        let section = Section {
+            name: "train",
+            table: &self.train,
+        };
+        if self.train.contains_key("holdout") {
+            return Err(ModelFileError::WrongSection {
+                key: "holdout",
+                right: "data",
+                wrong: "train",
+            }
+            .into());
+        }
+        let chain = self.chain().is_some();
+        let iterations = section.get("iterations")?.unwrap_or(2000);
+        let batch = if chain { 100 } else { 1000 };
+        let defaults = TrainSpec {
+            iterations,
+            batch: (batch < samples).then_some(batch),
+            // A long warm-up lets the lower levels find something to pass on before the upper ones settle.
+            warmup: iterations / 2,
+            learning_rate: if chain { 3e-3 } else { 3e-2 },
+            decay: Decay::Cosine { to: 0.0 },
+            clip: chain.then_some(10.0),
+            holdout: self.data.holdout,
+            evaluate_every: 20,
+            ..TrainSpec::default()
+        };
+        let mut table = Table::try_from(&defaults).map_err(ModelFileError::Write)?;
+        let mut known: Vec<&str> =
+            "iterations batch learning_rate optimizer even_rates warmup decay clip mixture population \
+                                    mask mask_span mask_warmup evaluate_every patience seed"
+                .split_whitespace()
+                .collect();
+        known.sort_unstable();
+        section.only(&known)?;
+        for (key, value) in &self.train {
+            table.insert(key.clone(), value.clone());
+            // One at a time, so that the sentence names the setting.
+            let one: Result<TrainSpec, _> = table.clone().try_into();
+            one.map_err(|e: toml::de::Error| ModelFileError::WrongValue {
+                section: "train".into(),
+                key: key.clone(),
+                value: shown(value),
+                why: plain(e.message()),
+            })?;
+        }
+        let spec: TrainSpec =
+            table
+                .try_into()
+                .map_err(|e: toml::de::Error| ModelFileError::Section {
+                    section: "train",
+                    why: plain(e.message()),
+                })?;
+        spec.check()
+            .map_err(|e| ModelFileError::in_section("train", e))?;
+        Ok(spec)
+    }
+
+    /// The file with all settings of training spelled out, as it is kept with a run.
+    pub fn resolved(&self, train: &TrainSpec) -> Result<String> {
+        let value = |x: Result<Value, toml::ser::Error>| x.map_err(ModelFileError::Write);
+        let mut data = Table::new();
+        if let Some(file) = &self.data.file {
+            // The run may lie anywhere.
+            let file = file.canonicalize().unwrap_or_else(|_| file.clone());
+            data.insert("file".into(), file.display().to_string().into());
+        }
+        data.insert("holdout".into(), self.data.holdout.into());
+
+        let (key, tree) = match &self.tree {
+            TreeSettings::Newick(text) => ("newick", Value::from(text.clone())),
+            TreeSettings::Edges(edges) => ("edges", value(Value::try_from(edges))?),
+            TreeSettings::Factors(factors) => ("factors", value(Value::try_from(factors))?),
+            TreeSettings::Chain(chain) => ("chain", value(Value::try_from(chain))?),
+        };
+        let tree = Table::from_iter([(key.to_string(), tree)]);
+
+        let family =
+            |belief: &Belief| Table::from_iter([("family".to_string(), belief.to_string().into())]);
+        let mut latents = family(&self.latents.family);
+        for (name, belief) in &self.latents.each {
+            latents.insert(name.clone(), family(belief).into());
+        }
+        let mut networks = Table::from_iter([
+            (
+                "message".to_string(),
+                value(Value::try_from(&self.networks.message))?,
+            ),
+            (
+                "inputs".to_string(),
+                value(Value::try_from(self.networks.inputs))?,
+            ),
+        ]);
+        if let Some(network) = &self.networks.observation {
+            networks.insert("observation".into(), value(Value::try_from(network))?);
+        }
+        if let Some(tying) = &self.networks.tying {
+            networks.insert("tying".into(), value(Value::try_from(tying))?);
+        }
+        let mut training = value(Value::try_from(train))?;
+        if let Value::Table(training) = &mut training {
+            training.remove("holdout");
+        }
+        let mut all = Table::from_iter([
+            ("version".to_string(), VERSION.into()),
+            ("data".to_string(), data.into()),
+            ("tree".to_string(), tree.into()),
+            ("latents".to_string(), latents.into()),
+            ("networks".to_string(), networks.into()),
+            ("train".to_string(), training),
+        ]);
+        if !self.observations.is_empty() {
+            all.insert(
+                "observations".into(),
+                value(Value::try_from(&self.observations))?,
+            );
+        }
+        Ok(toml::to_string(&all).map_err(ModelFileError::Write)?)
+    }
+}
+
+impl Default for ModelFile {
+    fn default() -> Self {
+        ModelFile {
+            data: DataSettings {
+                file: None,
+                holdout: 0.2,
+            },
+            tree: TreeSettings::Factors(vec![]),
+            latents: LatentSettings {
+                family: ramp::family::Gaussian { dim: 1 }.into(),
+                each: BTreeMap::new(),
+            },
+            observations: BTreeMap::new(),
+            networks: NetworkSettings {
+                message: NetworkSpec::default(),
+                observation: None,
+                inputs: Inputs::default(),
+                tying: None,
+            },
+            train: Table::new(),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The sections of a model file, each read and checked by itself.
+
+use super::file::{
+    Chain, DataSettings, LatentSettings, ModelFile, NetworkSettings, ObservationKind,
+    ObservationSettings, TreeSettings,
+};
+use super::toml_errors::{Section, plain};
+use super::{ModelFileError, ObservationConflict};
+use crate::Result;
+use ramp::family::Belief;
+use ramp::network::NetworkSpec;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use toml::{Table, Value};
+
+pub(super) fn data(section: &Section<'_>) -> Result<DataSettings> {
+    section.only(&["file", "holdout"])?;
+    let settings = DataSettings {
+        file: section.get::<PathBuf>("file")?,
+        holdout: section.get("holdout")?.unwrap_or(0.2),
+    };
+    if !(0.0..0.95).contains(&settings.holdout) {
+        return Err(ModelFileError::OutOfRange {
+            section: "data",
+            key: "holdout",
+            range: "a fraction from 0 up to 0.95",
+            value: settings.holdout,
+        }
+        .into());
+    }
+    Ok(settings)
+}
+
+pub(super) fn tree(section: &Section<'_>) -> Result<TreeSettings> {
+    const WAYS: [&str; 4] = ["newick", "edges", "factors", "chain"];
+    section.only(&WAYS)?;
+    if section.table.len() != 1 {
+        return Err(ModelFileError::NotOneTree {
+            ways: section.table.len(),
+        }
+        .into());
+    }
+    let settings = if let Some(text) = section.get("newick")? {
+        TreeSettings::Newick(text)
+    } else if let Some(edges) = section.get::<Vec<Vec<String>>>("edges")? {
+        let pair = |(i, edge): (usize, Vec<String>)| match <[String; 2]>::try_from(edge) {
+            Ok([a, b]) => Ok((a, b)),
+            Err(edge) => Err(ModelFileError::NotAPair {
+                number: i + 1,
+                variables: edge.len(),
+            }),
+        };
+        TreeSettings::Edges(
+            edges
+                .into_iter()
+                .enumerate()
+                .map(pair)
+                .collect::<Result<_, _>>()?,
+        )
+    } else if let Some(factors) = section.get("factors")? {
+        TreeSettings::Factors(factors)
+    } else {
+        let chain: Chain = section.get("chain")?.unwrap_or_default();
+        if chain.observe.is_empty() {
+            return Err(ModelFileError::ChainObservesNothing.into());
+        }
+        if let Some(step) = chain.step.filter(|s| !(s.is_finite() && *s > 0.0)) {
+            return Err(ModelFileError::ChainStep { step }.into());
+        }
+        if chain.step.is_some() && chain.time.is_none() {
+            return Err(ModelFileError::ChainStepWithoutTime.into());
+        }
+        TreeSettings::Chain(chain)
+    };
+    // A small chain stands for any: what is wrong with the tree is wrong before data is read.
+    let trial = ModelFile {
+        tree: settings.clone(),
+        ..ModelFile::default()
+    };
+    trial
+        .build_tree(2)
+        .map_err(|e| ModelFileError::in_section("tree", e))?;
+    Ok(settings)
+}
+
+static FAMILY_KEYS: [&str; 3] = ["family", "dim", "levels"];
+
+pub(super) fn latents(section: &Section<'_>) -> Result<LatentSettings> {
+    let general: Table = section
+        .table
+        .iter()
+        .filter(|(key, _)| FAMILY_KEYS.contains(&&key[..]))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect();
+    let family = family(&Section {
+        name: section.name,
+        table: &general,
+    })?;
+    let mut each = BTreeMap::new();
+    for (name, value) in section
+        .table
+        .iter()
+        .filter(|(key, _)| !FAMILY_KEYS.contains(&&key[..]))
+    {
+        let title = format!("latents.{name}");
+        let Value::Table(table) = value else {
+            return Err(ModelFileError::UnknownLatentSetting {
+                key: name.clone(),
+                known: &FAMILY_KEYS,
+            }
+            .into());
+        };
+        let own = Section {
+            name: &title,
+            table,
+        };
+        own.only(&FAMILY_KEYS)?;
+        each.insert(name.clone(), self::family(&own)?);
+    }
+    Ok(LatentSettings { family, each })
+}
+
+/// A family with its size in parentheses or beside it.
+fn family(section: &Section<'_>) -> Result<Belief> {
+    let name: String = section.get("family")?.unwrap_or_else(|| "gaussian".into());
+    let mut belief: Belief = name
+        .parse()
+        .map_err(|e| ModelFileError::in_section(section.name, e))?;
+    for key in ["dim", "levels"] {
+        let Some(size) = section.get::<usize>(key)? else {
+            continue;
+        };
+        let setting = belief.size_setting();
+        if setting != Some(key) {
+            return Err(ModelFileError::NoSuchSize {
+                section: section.name.into(),
+                family: name,
+                key: key.into(),
+                other: setting,
+            }
+            .into());
+        }
+        let base = name.split('(').next().unwrap_or_default().trim();
+        belief = format!("{base}({size})")
+            .parse()
+            .map_err(|e| ModelFileError::in_section(section.name, e))?;
+    }
+    Ok(belief)
+}
+
+pub(super) fn observations(section: &Section<'_>) -> Result<BTreeMap<String, ObservationSettings>> {
+    let mut each = BTreeMap::new();
+    for (name, value) in section.table {
+        let title = format!("observations.{name}");
+        let Value::Table(table) = value else {
+            return Err(ModelFileError::ObservationNotATable { key: name.clone() }.into());
+        };
+        let own = Section {
+            name: &title,
+            table,
+        };
+        own.only(&["kind", "columns", "scale", "levels", "network"])?;
+        let settings = ObservationSettings {
+            kind: own.get("kind")?,
+            columns: own.get("columns")?,
+            scale: own.get("scale")?,
+            levels: own.get("levels")?,
+            network: network(&own, "network")?,
+        };
+        let wrong = |conflict: ObservationConflict| {
+            Err(ModelFileError::Observation {
+                observation: name.clone(),
+                conflict,
+            }
+            .into())
+        };
+        match settings.kind {
+            Some(ObservationKind::Vector)
+                if settings.columns.as_ref().is_none_or(Vec::is_empty) =>
+            {
+                return wrong(ObservationConflict::VectorWithoutColumns);
+            }
+            Some(ObservationKind::Categorical) if settings.scale.is_some() => {
+                return wrong(ObservationConflict::CategoryWithScale);
+            }
+            Some(ObservationKind::Number | ObservationKind::Vector | ObservationKind::Image)
+                if settings.levels.is_some() =>
+            {
+                return wrong(ObservationConflict::LevelsWithoutCategory);
+            }
+            Some(ObservationKind::Number | ObservationKind::Categorical) | None
+                if settings.columns.as_ref().is_some_and(|c| c.len() != 1) =>
+            {
+                return wrong(ObservationConflict::SeveralColumns);
+            }
+            _ => {}
+        }
+        each.insert(name.clone(), settings);
+    }
+    Ok(each)
+}
+
+pub(super) fn networks(section: &Section<'_>) -> Result<NetworkSettings> {
+    section.only(&["message", "observation", "inputs", "tying"])?;
+    Ok(NetworkSettings {
+        message: network(section, "message")?.unwrap_or_default(),
+        observation: network(section, "observation")?,
+        inputs: section.get("inputs")?.unwrap_or_default(),
+        tying: section.get("tying")?,
+    })
+}
+
+/// A network; a perceptron unless it says otherwise.
+fn network(section: &Section<'_>, key: &str) -> Result<Option<NetworkSpec>> {
+    let Some(table) = section.section(key)? else {
+        return Ok(None);
+    };
+    let mut table = table.clone();
+    table
+        .entry("kind".to_string())
+        .or_insert_with(|| "mlp".into());
+    Value::Table(table)
+        .try_into()
+        .map(Some)
+        .map_err(|e: toml::de::Error| {
+            ModelFileError::Network {
+                section: section.name.into(),
+                key: key.into(),
+                why: plain(e.message()),
+            }
+            .into()
+        })
+}

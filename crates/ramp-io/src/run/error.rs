@@ -1,0 +1,120 @@
+//! What can be wrong where a model meets its data, and with the folder that it is kept in.
+
+use std::path::PathBuf;
+
+/// A project that cannot be trained or a run that cannot be used, in a sentence that names the thing and the fix.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The model file names no data.
+    #[error("no data is given: name a `file` in [data]")]
+    NoData,
+    /// Too few samples to learn anything from.
+    #[error(
+        "{} cannot be learned from; at least two are needed, and a few hundred are a start",
+        match (samples, chain) { (0, _) => "no samples", (_, true) => "a single sequence", (_, false) => "a single row" }
+    )]
+    TooFewSamples {
+        /// How many there are.
+        samples: usize,
+        /// Whether they are sequences.
+        chain: bool,
+    },
+    /// Settings for one step of a chain.
+    #[error("[latents.{name}]: all steps of a chain have the same family, which [latents] gives")]
+    LatentOfChain {
+        /// The section's latent.
+        name: String,
+    },
+    /// Settings for a latent that the tree does not have.
+    #[error(
+        "[latents.{name}] is about a latent that the tree does not have: {}",
+        ramp::names::hint(name, known.iter().map(|k| &k[..]))
+    )]
+    NotInTree {
+        /// The latent.
+        name: String,
+        /// Those that the tree has.
+        known: Vec<String>,
+    },
+    /// A network of its own for an observation that shares one.
+    #[error("observation `{name}` cannot have a network of its own: it shares one with others")]
+    SharedNetwork {
+        /// The observation.
+        name: String,
+    },
+    /// A folder without a finished run.
+    #[error("`{}` is no finished run: it has no weights.safetensors", folder.display())]
+    NotFinished {
+        /// The folder.
+        folder: PathBuf,
+        /// Whether a fit was begun there and can be finished.
+        begun: bool,
+    },
+    /// The weights carry no header, or one that nobody can read.
+    #[error("`{}` has {what}: {why}", path.display())]
+    Header {
+        /// The file of weights.
+        path: PathBuf,
+        /// `no header of a run`, `a damaged header`.
+        what: &'static str,
+        /// What the reader said.
+        why: String,
+    },
+    /// A run of a newer version.
+    #[error("`{}` was written by a newer version of this software ({software}); this is {this}", path.display())]
+    Newer {
+        /// The file of weights.
+        path: PathBuf,
+        /// The version that wrote it.
+        software: String,
+        /// This version.
+        this: &'static str,
+    },
+    /// A run of an older version.
+    #[error(
+        "`{}` was written by an older version of this software ({software}), whose runs this one ({this}) does not read; fit the model again",
+        path.display()
+    )]
+    Older {
+        /// The file of weights.
+        path: PathBuf,
+        /// The version that wrote it.
+        software: String,
+        /// This version.
+        this: &'static str,
+    },
+    /// An array of weights of another size, or with numbers that are not finite.
+    #[error("`{}` has a damaged array `{array}`", path.display())]
+    DamagedArray {
+        /// The file of weights.
+        path: PathBuf,
+        /// The array.
+        array: String,
+    },
+    /// An array of weights is missing.
+    #[error("`{}` lacks the array `{array}`", path.display())]
+    MissingArray {
+        /// The file of weights.
+        path: PathBuf,
+        /// The array.
+        array: String,
+    },
+    /// New data lacks a column that the model was trained on.
+    #[error(
+        "column `{column}`, which the model needs, is not in `{}`: {}",
+        path.display(),
+        ramp::names::hint(column, known.iter().map(|k| &k[..]))
+    )]
+    MissingColumn {
+        /// The column.
+        column: String,
+        /// The data.
+        path: PathBuf,
+        /// The columns that it has.
+        known: Vec<String>,
+    },
+    /// The run's header cannot be put into JSON.
+    #[error("the run cannot be written: {0}")]
+    Write(#[source] serde_json::Error),
+}

@@ -1,0 +1,259 @@
+//! A run folder: the trained model, how its data was encoded, and the samples that new ones are compared with.
+
+use super::{Project, RunError};
+use crate::Result;
+use crate::array::write_arrays;
+use crate::encode::Encoder;
+use crate::model_file::Chain;
+use crate::source::{Content, SampleReader, Samples};
+use crate::table::create_table;
+use ramp::data::Dataset;
+use ramp::infer::SupportSet;
+use ramp::model::{Model, ModelBuilder, ModelSpec};
+use ramp::storage::{read_tensors, write_atomically, write_tensors};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// The form of run folders.
+const VERSION: u32 = 2;
+/// The most samples that a run keeps to compare others with.
+const SUPPORT: usize = 2000;
+/// The most numbers that they may have together.
+const SUPPORT_NUMBERS: usize = 1 << 25;
+
+/// A trained model in its folder.
+///
+/// `model.toml` says everything about how it was made, `weights.safetensors` holds the networks, and `support.csv` (or
+/// `.npz`) some of the training samples as they stood in their file.
+#[derive(Debug)]
+pub struct Run {
+    /// How data is encoded.
+    pub encoder: Encoder,
+    /// The chain, where samples are sequences.
+    pub chain: Option<Chain>,
+    /// The model.
+    pub model: Model,
+    /// The number of training samples.
+    pub population: usize,
+    folder: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    version: u32,
+    software: String,
+    model: ModelSpec,
+    encoder: Encoder,
+    chain: Option<Chain>,
+    population: usize,
+}
+
+fn weights_file(folder: &Path) -> PathBuf {
+    folder.join("weights.safetensors")
+}
+
+fn support_file(folder: &Path, content: &Content) -> PathBuf {
+    folder.join(match content {
+        Content::Table(_) => "support.csv",
+        Content::Arrays(_) => "support.npz",
+    })
+}
+
+impl Run {
+    /// Writes a trained project into a folder. The weights come last: where they are, the rest is.
+    pub fn save(project: &Project, folder: &Path) -> Result<()> {
+        write_atomically(
+            &folder.join("model.toml"),
+            project.file.resolved(&project.train)?.as_bytes(),
+        )?;
+        let support = project.samples.select(&support_samples(project))?;
+        let path = support_file(folder, &support.content);
+        match &support.content {
+            Content::Arrays(arrays) => write_arrays(&path, arrays, true)?,
+            Content::Table(table) => {
+                let columns: Vec<_> = table
+                    .columns()
+                    .iter()
+                    .map(|c| (c.name.clone(), c.cells.column_type()))
+                    .collect();
+                let mut writer = create_table(&path, &columns)?;
+                writer.write(table)?;
+                writer.finish()?;
+            }
+        }
+        let model = &project.model;
+        let header = Header {
+            version: VERSION,
+            software: env!("CARGO_PKG_VERSION").into(),
+            model: model.spec().clone(),
+            encoder: project.encoder.clone(),
+            chain: project.file.chain().cloned(),
+            population: project.training.len(),
+        };
+        let text = serde_json::to_string(&header).map_err(RunError::Write)?;
+        let arrays = model
+            .named_parameters()
+            .into_iter()
+            .map(|(name, shape, span)| (name, shape, &model.parameters()[span]))
+            .collect();
+        Ok(write_tensors(&weights_file(folder), arrays, &text)?)
+    }
+
+    /// Opens a run folder.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let path = weights_file(folder);
+        let Some((text, mut arrays)) = read_tensors(&path)? else {
+            return Err(RunError::NotFinished {
+                folder: folder.into(),
+                begun: folder.join("checkpoint").is_dir(),
+            }
+            .into());
+        };
+        let header_error = |what: &'static str, why: String| RunError::Header {
+            path: path.clone(),
+            what,
+            why,
+        };
+        #[derive(Deserialize)]
+        struct Version {
+            version: u32,
+            software: String,
+        }
+        let writer: Version = serde_json::from_str(&text)
+            .map_err(|e| header_error("no header of a run", e.to_string()))?;
+        if writer.version > VERSION {
+            return Err(RunError::Newer {
+                path,
+                software: writer.software,
+                this: env!("CARGO_PKG_VERSION"),
+            }
+            .into());
+        }
+        if writer.version < VERSION {
+            return Err(RunError::Older {
+                path,
+                software: writer.software,
+                this: env!("CARGO_PKG_VERSION"),
+            }
+            .into());
+        }
+        let header: Header = serde_json::from_str(&text)
+            .map_err(|e| header_error("a damaged header", e.to_string()))?;
+        let chains = header.chain.is_some() == header.encoder.chain;
+        if !header.encoder.is_sound() || header.population == 0 || !chains {
+            return Err(
+                header_error("a damaged header", "scales or levels that cannot be".into()).into(),
+            );
+        }
+        let mut model = ModelBuilder::from_spec(header.model)?.build_as_stored()?;
+        for (name, _, span) in model.named_parameters() {
+            match arrays.remove(&name) {
+                Some(values)
+                    if values.len() == span.len() && values.iter().all(|x| x.is_finite()) =>
+                {
+                    model.parameters_mut()[span].copy_from_slice(&values);
+                }
+                Some(_) => return Err(RunError::DamagedArray { path, array: name }.into()),
+                None => return Err(RunError::MissingArray { path, array: name }.into()),
+            }
+        }
+        Ok(Run {
+            encoder: header.encoder,
+            chain: header.chain,
+            model,
+            population: header.population,
+            folder: folder.to_path_buf(),
+        })
+    }
+
+    /// The files that make up a run and must not be written over.
+    pub fn files(&self) -> Vec<PathBuf> {
+        ["model.toml", "support.csv", "support.npz"]
+            .map(|name| self.folder.join(name))
+            .into_iter()
+            .chain([weights_file(&self.folder)])
+            .collect()
+    }
+
+    /// Opens data for this run: all its columns, or only those that the model needs.
+    pub fn read(&self, path: &Path, all_columns: bool) -> Result<SampleReader> {
+        let reader = SampleReader::open(path, self.chain.as_ref(), None)?;
+        let mut wanted = self.encoder.columns();
+        if let Some(chain) = &self.chain {
+            wanted.extend(chain.sequence.iter().chain(&chain.time).cloned());
+        }
+        let Some(columns) = reader.columns() else {
+            return SampleReader::open(path, self.chain.as_ref(), Some(&self.encoder.columns()));
+        };
+        let names = || columns.iter().map(|(name, _)| &name[..]);
+        let there: HashSet<&str> = names().collect();
+        if let Some(missing) = wanted.iter().find(|w| !there.contains(&w[..])) {
+            return Err(RunError::MissingColumn {
+                column: missing.clone(),
+                path: path.into(),
+                known: names().map(str::to_string).collect(),
+            }
+            .into());
+        }
+        if all_columns {
+            return Ok(reader);
+        }
+        SampleReader::open(path, self.chain.as_ref(), Some(&wanted))
+    }
+
+    /// The model unrolled to sequences of so many steps, where they are longer than those that it was trained on.
+    pub fn longer_model(&self, steps: usize) -> Result<Option<Model>> {
+        match &self.chain {
+            Some(_) if steps > self.model.tree().latents().len() => {
+                Ok(self.model.unrolled(steps).map(Some)?)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Samples as observations, and how many cells held levels that training never saw.
+    pub fn encode(&self, samples: &Samples) -> Result<(Dataset, u64)> {
+        self.encoder.encode(samples)
+    }
+
+    /// The training samples that were kept.
+    pub fn support_samples(&self) -> Result<Samples> {
+        let csv = self.folder.join("support.csv");
+        let path = if csv.exists() {
+            csv
+        } else {
+            self.folder.join("support.npz")
+        };
+        let mut reader = SampleReader::open(&path, self.chain.as_ref(), None)?;
+        reader.rest()
+    }
+
+    /// What new samples are compared with: the kept samples, encoded, and their messages under a model of this run.
+    pub fn support_set(&self, model: &Model, samples: &Samples) -> Result<(Dataset, SupportSet)> {
+        let (data, _) = self.encode(samples)?;
+        let support = SupportSet::new(model, &data, self.population)?;
+        Ok((data, support))
+    }
+}
+
+/// Which training samples are kept: a random few, the same for the same seed.
+pub(crate) fn support_samples(project: &Project) -> Vec<u32> {
+    let mut chosen = project.training.clone();
+    let width: usize = project
+        .encoder
+        .observations
+        .iter()
+        .map(|o| o.encoding.features())
+        .sum();
+    let per_sample = width * project.samples.steps().max(1);
+    let most = SUPPORT.min((SUPPORT_NUMBERS / per_sample.max(1)).max(50));
+    chosen.shuffle(&mut rand_chacha::ChaCha8Rng::seed_from_u64(
+        project.train.seed,
+    ));
+    chosen.truncate(most);
+    chosen.sort_unstable();
+    chosen
+}

@@ -1,0 +1,208 @@
+//! A model file meets its data: everything is read and checked, and a model stands ready to be trained.
+
+use super::RunError;
+use crate::encode::{Encoder, Encoding};
+use crate::model_file::ModelFile;
+use crate::source::{SampleReader, Samples};
+use crate::{Error, Result};
+use ramp::data::Dataset;
+use ramp::graph::{FactorTree, Tying, VariableId};
+use ramp::model::Model;
+use ramp::network::{ConvLayer, ConvSpec, NetworkSpec};
+use ramp::train::TrainSpec;
+
+/// A model that is ready to be trained on its data.
+#[derive(Debug)]
+pub struct Project {
+    /// What the user wrote.
+    pub file: ModelFile,
+    /// The settings of training, all of them.
+    pub train: TrainSpec,
+    /// The data as it stands in its file.
+    pub samples: Samples,
+    /// The data as observations.
+    pub data: Dataset,
+    /// The way from one to the other.
+    pub encoder: Encoder,
+    /// The model.
+    pub model: Model,
+    /// The samples to learn from.
+    pub training: Vec<u32>,
+    /// The samples held out.
+    pub held_out: Vec<u32>,
+}
+
+impl Project {
+    /// Reads the data, learns its scales and levels, and builds the model.
+    pub fn prepare(file: ModelFile) -> Result<Self> {
+        let Some(path) = &file.data.file else {
+            return Err(RunError::NoData.into());
+        };
+        // The tree is small; what is wrong with it comes before what is wrong with the data.
+        let names = observed(&file)?;
+        let mut wanted: Vec<String> = vec![];
+        if let Some(chain) = file.chain() {
+            wanted.extend(chain.sequence.iter().chain(&chain.time).cloned());
+        }
+        for name in &names {
+            let own = file.observations.get(name).and_then(|o| o.columns.clone());
+            wanted.extend(own.unwrap_or_else(|| vec![name.clone()]));
+        }
+        let mut seen = std::collections::HashSet::new();
+        wanted.retain(|w| seen.insert(w.clone()));
+        let samples = SampleReader::open(path, file.chain(), Some(&wanted))?.rest()?;
+        let count = samples.len();
+        let in_file = |e: Error| e.in_file(path);
+        if count < 2 {
+            let too_few = RunError::TooFewSamples {
+                samples: count,
+                chain: file.chain().is_some(),
+            };
+            return Err(in_file(too_few.into()));
+        }
+        let held_out = (count as f64 * file.data.holdout).round() as usize;
+        let train = file.train_spec(count - held_out.min(count))?;
+        let (training, held_out) = train
+            .split(count)
+            .map_err(|e| in_file(ramp::Error::from(e).into()))?;
+        let encoder = Encoder::learn(&file, &names, &samples, &training).map_err(in_file)?;
+        let (data, _) = encoder.encode(&samples).map_err(in_file)?;
+        let tree = file.build_tree(samples.steps().max(2))?;
+        let reversed =
+            crate::sign_alignment::reversed_observations(&tree, &encoder, &samples, &training)?;
+        let model = build(&file, tree, &encoder, &reversed, &data, train.seed)?;
+        Ok(Project {
+            file,
+            train,
+            samples,
+            data,
+            encoder,
+            model,
+            training,
+            held_out,
+        })
+    }
+}
+
+/// The names of the tree's observations, or of a chain's series.
+pub(super) fn observed(file: &ModelFile) -> Result<Vec<String>> {
+    if let Some(chain) = file.chain() {
+        return Ok(chain.observe.clone());
+    }
+    let tree = file.build_tree(2)?;
+    Ok(tree
+        .observations()
+        .iter()
+        .map(|&x| tree.name(x).to_string())
+        .collect())
+}
+
+fn build(
+    file: &ModelFile,
+    tree: FactorTree,
+    encoder: &Encoder,
+    reversed: &[bool],
+    data: &Dataset,
+    seed: u64,
+) -> Result<Model> {
+    let chain = file.chain().is_some();
+    let tying = file
+        .networks
+        .tying
+        .unwrap_or(if chain { Tying::Role } else { Tying::Separate });
+    let latents: Vec<String> = tree
+        .latents()
+        .iter()
+        .map(|&v| tree.name(v).to_string())
+        .collect();
+    if let Some(name) = file
+        .latents
+        .each
+        .keys()
+        .find(|n| chain || !latents.contains(n))
+    {
+        let name = name.clone();
+        return Err(if chain {
+            RunError::LatentOfChain { name }
+        } else {
+            RunError::NotInTree {
+                name,
+                known: latents,
+            }
+        }
+        .into());
+    }
+    let networks = tying.assign(&tree);
+    // The network of what an observation tells its latent.
+    let key_of = |x: VariableId| -> Option<String> {
+        let factor = tree.factors_of(x)[0];
+        let members = tree.variables_of(factor);
+        let latent = members.iter().find(|&&v| tree.is_latent(v))?;
+        let message = tree.message(factor, *latent)?;
+        (members.len() == 2).then(|| networks.keys[networks.of_message[message.index()]].clone())
+    };
+    let keys: Vec<Option<String>> = encoder
+        .observations
+        .iter()
+        .map(|o| match (tree.time_axis(), tying) {
+            (Some(time), Tying::Role) => key_of(tree.observation_at(time.find(&o.name).ok()?, 0)?),
+            (None, Tying::Separate) => key_of(tree.find(&o.name).ok()?),
+            _ => None,
+        })
+        .collect();
+    let mut builder = Model::builder(tree)
+        .tying(tying)
+        .inputs(file.networks.inputs)
+        .message_network(file.networks.message.clone())
+        .observation_network(file.networks.observation.clone().unwrap_or_default())
+        .seed(seed);
+    builder = builder.families(&file.latents.family.to_string())?;
+    for (latent, family) in &file.latents.each {
+        builder = builder.family(latent, &family.to_string())?;
+    }
+    for (observation, key) in encoder.observations.iter().zip(keys.clone()) {
+        let own = file
+            .observations
+            .get(&observation.name)
+            .and_then(|o| o.network.clone());
+        let network = match (own, &observation.encoding) {
+            (Some(network), _) => Some(network),
+            (None, Encoding::Image { shape }) if file.networks.observation.is_none() => {
+                Some(convolutions(*shape))
+            }
+            _ => None,
+        };
+        let Some(network) = network else { continue };
+        let Some(key) = key else {
+            return Err(RunError::SharedNetwork {
+                name: observation.name.clone(),
+            }
+            .into());
+        };
+        builder = builder.network(key, network);
+    }
+    let mut model = builder.build(data)?;
+    for (key, _) in keys.iter().zip(reversed).filter(|(_, reversed)| **reversed) {
+        if let Some(key) = key {
+            model.flip_input_sign(key)?;
+        }
+    }
+    Ok(model)
+}
+
+/// The recognition network for images unless another is asked for: three convolutions, as for the paper's poses.
+fn convolutions(image: [usize; 3]) -> NetworkSpec {
+    let layer = |channels, stride| ConvLayer {
+        channels,
+        kernel: 3,
+        stride,
+        padding: 1,
+    };
+    NetworkSpec::Conv(ConvSpec {
+        image,
+        layers: vec![layer(32, 1), layer(64, 2), layer(32, 2)],
+        dense: vec![],
+        activation: ramp::network::Activation::Relu,
+        initialization: None,
+    })
+}

@@ -1,0 +1,144 @@
+//! What can be wrong with a file of samples: sequences that cannot be put together, arrays that do not match.
+
+use std::path::PathBuf;
+
+/// Samples that cannot be read, in a sentence that names the thing and the fix.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// The file has no samples.
+    #[error("`{}` has no rows", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A chain over a table that does not say which rows belong together.
+    #[error(
+        "a chain over a table needs the column that tells sequences apart: chain = {{ sequence = \"subject\", … }} in [tree]"
+    )]
+    NoSequenceColumn,
+    /// A row that belongs to no sequence.
+    #[error(
+        "column `{column}` does not say which sequence data row {row} belongs to; fill it or take the row out"
+    )]
+    NoSequence {
+        /// The column of sequences.
+        column: String,
+        /// The row, from 1.
+        row: usize,
+    },
+    /// A row without a time.
+    #[error(
+        "column `{column}` does not say the time of data row {row}; give it or take the row out"
+    )]
+    NoTime {
+        /// The column of times.
+        column: String,
+        /// The row, from 1.
+        row: usize,
+    },
+    /// A sequence in several places of a file that is too large to be read whole.
+    #[error("the rows of sequence `{sequence}` do not stand together; sort the file by `{column}`")]
+    NotTogether {
+        /// The sequence.
+        sequence: String,
+        /// The column of sequences.
+        column: String,
+    },
+    /// Two rows at the same time.
+    #[error(
+        "sequence `{sequence}` has two rows with the same `{time}` (data rows {first} and {second}); keep one of them"
+    )]
+    SameTime {
+        /// The sequence.
+        sequence: String,
+        /// The column of times.
+        time: String,
+        /// The first row, from 1.
+        first: usize,
+        /// The second row.
+        second: usize,
+    },
+    /// A sequence of very many steps.
+    #[error(
+        "sequence `{sequence}` is {steps} steps of {step} long; make the chain's `step` larger"
+    )]
+    TooLong {
+        /// The sequence.
+        sequence: String,
+        /// Its steps.
+        steps: f64,
+        /// The time between them.
+        step: f64,
+    },
+    /// Two rows in one step.
+    #[error(
+        "sequence `{sequence}` has two rows within one step of {step} at `{time}` {at}; make `step` smaller"
+    )]
+    SameStep {
+        /// The sequence.
+        sequence: String,
+        /// The time between steps.
+        step: f64,
+        /// The column of times.
+        time: String,
+        /// The time of the second row.
+        at: f64,
+    },
+    /// There is no such array.
+    #[error(
+        "there is no array `{name}` in `{}`: {}",
+        path.display(),
+        ramp::names::hint(name, known.iter().map(|k| &k[..]))
+    )]
+    NoArray {
+        /// The array.
+        name: String,
+        /// The file.
+        path: PathBuf,
+        /// The arrays that it holds.
+        known: Vec<String>,
+    },
+    /// An array with too few axes.
+    #[error(
+        "array `{array}` in `{}` has the shape {shape:?}; {} are needed",
+        path.display(),
+        if *chain { "samples × time × …" } else { "samples × …" }
+    )]
+    Axes {
+        /// The array.
+        array: String,
+        /// The file.
+        path: PathBuf,
+        /// Its shape.
+        shape: Vec<usize>,
+        /// Whether its second axis must be time.
+        chain: bool,
+    },
+    /// Arrays of different numbers of samples or steps.
+    #[error(
+        "arrays `{}` and `{}` in `{}` have the shapes {:?} and {:?}, which do not go together",
+        arrays[0], arrays[1], path.display(), shapes[0], shapes[1]
+    )]
+    ShapesDiffer {
+        /// The two arrays.
+        arrays: [String; 2],
+        /// The file.
+        path: PathBuf,
+        /// Their shapes.
+        shapes: [Vec<usize>; 2],
+    },
+}
+
+impl SourceError {
+    /// Whether the sentence names the file.
+    pub(crate) fn names_file(&self) -> bool {
+        matches!(
+            self,
+            SourceError::Empty { .. }
+                | SourceError::NoArray { .. }
+                | SourceError::Axes { .. }
+                | SourceError::ShapesDiffer { .. }
+        )
+    }
+}
