@@ -287,7 +287,10 @@ impl ModelBuilder {
         for (i, slot) in networks.iter().enumerate() {
             let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
             // A stream per network where they differ: adding one does not change the others' start.
+            // The networks of a chain always differ: forward and backward ones that begin alike would stay alike wherever
+            // the data look the same when played backwards.
             rng.set_stream(match spec.init {
+                _ if tree.is_chain() => i as u64,
                 Initialisation::Shared | Initialisation::ScaledDown => 0,
                 Initialisation::Independent => i as u64,
             });

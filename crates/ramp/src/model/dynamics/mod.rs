@@ -10,6 +10,8 @@ pub(crate) mod linalg;
 mod observed;
 mod readout;
 mod slow;
+#[cfg(test)]
+mod tests;
 mod transition;
 
 pub(crate) use observed::Observed;
