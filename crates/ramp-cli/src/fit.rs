@@ -66,6 +66,11 @@ impl Fit {
         if self.overwrite {
             remove(&checkpoint_file(&out.join("checkpoint")))?;
         }
+        if !self.resume {
+            for start in project.initialise()?.iter().take(1) {
+                println!("{}", printing::chosen_start(start));
+            }
+        }
         let trained = match self.train(&mut project, &out) {
             Ok(trained) => trained,
             Err(ramp::Error::Train(TrainError::Interrupted {

@@ -1,6 +1,8 @@
 //! What commands print: tables in plain text, and a project in words.
 
 use crate::Failure;
+use ramp::model::Transition;
+use ramp::train::TriedStart;
 use ramp_io::Project;
 use std::path::Path;
 
@@ -62,6 +64,19 @@ pub fn shortened(text: &str, most: usize) -> String {
         None => text.into(),
         Some((end, _)) => format!("{}…", &text[..end]),
     }
+}
+
+/// Which start of a chain was chosen.
+pub fn chosen_start(start: &TriedStart) -> String {
+    let way = match start.init.transition {
+        Transition::Twist => "as a twist of all coordinates",
+        Transition::Drift => "with half of the coordinates as rates of change of the others",
+        _ => "otherwise",
+    };
+    format!(
+        "\nof two starts the one that foretells more after a short training: {way} ({:.0} % of what comes 2 to 8 steps later)",
+        100.0 * start.foretold.max(0.0)
+    )
 }
 
 /// A project before training: its tree, what is observed, what is missing.

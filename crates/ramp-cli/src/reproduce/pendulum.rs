@@ -22,10 +22,8 @@ enum FamilyName {
 enum InitName {
     /// Random weights; the paper's
     Random,
-    /// Frames tell a place on a circle, the principal components of their coarse versions
-    Circle,
-    /// Messages track what goes around such a circle; gaussian latents only
-    Tracker,
+    /// What the videos show, by the start that any chain gets
+    Dynamics,
 }
 
 /// Sizes of videos in place of the scale's.
@@ -94,8 +92,7 @@ impl Pendulum {
         });
         run.init = self.init.map(|init| match init {
             InitName::Random => Init::Random,
-            InitName::Circle => Init::Circle,
-            InitName::Tracker => Init::Tracker,
+            InitName::Dynamics => Init::Dynamics,
         });
         self.tuning.apply(&mut run.videos.sequences, &mut run.core);
         if self.without_baselines {

@@ -7,7 +7,8 @@ use crate::encode::ScaleKind;
 use crate::{Error, Result};
 use ramp::family::{Belief, Inputs};
 use ramp::graph::{FactorTree, Tying};
-use ramp::network::NetworkSpec;
+use ramp::model::Initialisation;
+use ramp::network::{MlpSpec, NetworkSpec};
 use ramp::train::{Decay, TrainSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -144,14 +145,16 @@ pub enum ObservationKind {
 /// The networks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkSettings {
-    /// From beliefs to messages.
-    pub message: NetworkSpec,
-    /// From observations to messages; for images convolutions unless said otherwise.
+    /// From beliefs to messages; on chains one hidden layer of 128 units unless said otherwise.
+    pub message: Option<NetworkSpec>,
+    /// From observations to messages; unless said otherwise as for beliefs, and convolutions for images on other trees than chains.
     pub observation: Option<NetworkSpec>,
     /// What networks see of a belief.
     pub inputs: Inputs,
     /// Which messages share a network; by role on chains and none on other trees unless said otherwise.
     pub tying: Option<Tying>,
+    /// How networks begin; by dynamics on chains and shared on other trees unless said otherwise.
+    pub init: Option<Initialisation>,
 }
 
 impl ModelFile {
@@ -252,6 +255,36 @@ impl ModelFile {
         }
     }
 
+    /// The network from beliefs to messages.
+    pub fn message_network(&self) -> NetworkSpec {
+        let usual = || match self.chain() {
+            Some(_) => NetworkSpec::Mlp(MlpSpec {
+                hidden: vec![CHAIN_UNITS],
+                ..MlpSpec::default()
+            }),
+            None => NetworkSpec::default(),
+        };
+        self.networks.message.clone().unwrap_or_else(usual)
+    }
+
+    /// The network from observations that are not images to messages.
+    pub fn observation_network(&self) -> NetworkSpec {
+        let usual = || match self.chain() {
+            Some(_) => self.message_network(),
+            None => NetworkSpec::default(),
+        };
+        self.networks.observation.clone().unwrap_or_else(usual)
+    }
+
+    /// How the networks begin.
+    pub fn init(&self) -> Initialisation {
+        let usual = match self.chain() {
+            Some(_) => Initialisation::Dynamics,
+            None => Initialisation::Shared,
+        };
+        self.networks.init.unwrap_or(usual)
+    }
+
     /// The settings of training for so many training samples: what the file gives, and good defaults for the rest.
     pub fn train_spec(&self, samples: usize) -> Result<TrainSpec> {
         let section = Section {
@@ -266,20 +299,14 @@ impl ModelFile {
             }
             .into());
         }
-        let chain = self.chain().is_some();
-        let iterations = section.get("iterations")?.unwrap_or(2000);
-        let batch = if chain { 100 } else { 1000 };
+        let defaults = match self.chain() {
+            Some(_) => chain_defaults(section.get("iterations")?, samples),
+            None => tree_defaults(section.get("iterations")?, samples),
+        };
         let defaults = TrainSpec {
-            iterations,
-            batch: (batch < samples).then_some(batch),
-            // A long warm-up lets the lower levels find something to pass on before the upper ones settle.
-            warmup: iterations / 2,
-            learning_rate: if chain { 3e-3 } else { 3e-2 },
-            decay: Decay::Cosine { to: 0.0 },
-            clip: chain.then_some(10.0),
             holdout: self.data.holdout,
             evaluate_every: 20,
-            ..TrainSpec::default()
+            ..defaults
         };
         let mut table = Table::try_from(&defaults).map_err(ModelFileError::Write)?;
         let mut known: Vec<&str> =
@@ -340,7 +367,7 @@ impl ModelFile {
         let mut networks = Table::from_iter([
             (
                 "message".to_string(),
-                value(Value::try_from(&self.networks.message))?,
+                value(Value::try_from(self.message_network()))?,
             ),
             (
                 "inputs".to_string(),
@@ -350,6 +377,7 @@ impl ModelFile {
         if let Some(network) = &self.networks.observation {
             networks.insert("observation".into(), value(Value::try_from(network))?);
         }
+        networks.insert("init".into(), value(Value::try_from(self.init()))?);
         if let Some(tying) = &self.networks.tying {
             networks.insert("tying".into(), value(Value::try_from(tying))?);
         }
@@ -389,12 +417,51 @@ impl Default for ModelFile {
             },
             observations: BTreeMap::new(),
             networks: NetworkSettings {
-                message: NetworkSpec::default(),
+                message: None,
                 observation: None,
                 inputs: Inputs::default(),
                 tying: None,
+                init: None,
             },
             train: Table::new(),
         }
+    }
+}
+
+/// Hidden units of a chain's networks unless the file says otherwise.
+const CHAIN_UNITS: usize = 128;
+
+/// How trees are trained unless the file says otherwise.
+fn tree_defaults(iterations: Option<usize>, samples: usize) -> TrainSpec {
+    const BATCH: usize = 1000;
+    let iterations = iterations.unwrap_or(2000);
+    TrainSpec {
+        iterations,
+        batch: (BATCH < samples).then_some(BATCH),
+        // A long warm-up lets the lower levels find something to pass on before the upper ones settle.
+        warmup: iterations / 2,
+        learning_rate: 3e-2,
+        decay: Decay::Cosine { to: 0.0 },
+        ..TrainSpec::default()
+    }
+}
+
+/// How chains are trained unless the file says otherwise: the recipe of `ramp reproduce dynamics`, whatever the system. The rate
+/// falls in the end to let what is seen of velocities sharpen. Steps are masked in spans that grow, so that networks learn to
+/// see ahead and never meet gaps unprepared.
+fn chain_defaults(iterations: Option<usize>, samples: usize) -> TrainSpec {
+    const BATCH: usize = 100;
+    let iterations = iterations.unwrap_or(1000);
+    TrainSpec {
+        iterations,
+        batch: (BATCH < samples).then_some(BATCH),
+        warmup: iterations / 10,
+        learning_rate: 1e-3,
+        decay: Decay::Cosine { to: 0.0 },
+        clip: Some(10.0),
+        mask: 0.4,
+        mask_span: Some(5.0),
+        mask_warmup: iterations * 2 / 3,
+        ..TrainSpec::default()
     }
 }

@@ -201,12 +201,13 @@ pub(super) fn observations(section: &Section<'_>) -> Result<BTreeMap<String, Obs
 }
 
 pub(super) fn networks(section: &Section<'_>) -> Result<NetworkSettings> {
-    section.only(&["message", "observation", "inputs", "tying"])?;
+    section.only(&["message", "observation", "inputs", "tying", "init"])?;
     Ok(NetworkSettings {
-        message: network(section, "message")?.unwrap_or_default(),
+        message: network(section, "message")?,
         observation: network(section, "observation")?,
         inputs: section.get("inputs")?.unwrap_or_default(),
         tying: section.get("tying")?,
+        init: section.get("init")?,
     })
 }
 

@@ -7,9 +7,9 @@ use crate::source::{SampleReader, Samples};
 use crate::{Error, Result};
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, Tying, VariableId};
-use ramp::model::Model;
+use ramp::model::{Initialisation, Model};
 use ramp::network::{ConvLayer, ConvSpec, NetworkSpec};
-use ramp::train::TrainSpec;
+use ramp::train::{TrainSpec, TriedStart, start_chain};
 
 /// A model that is ready to be trained on its data.
 #[derive(Debug)]
@@ -84,6 +84,20 @@ impl Project {
     }
 }
 
+impl Project {
+    /// Lets the networks of a chain begin by what its data show, where the model file asks for it, and tells which starts were
+    /// tried, the best first. To be called once, before training.
+    pub fn initialise(&mut self) -> Result<Vec<TriedStart>> {
+        match self.file.init() {
+            Initialisation::Dynamics => {
+                let (model, data) = (&mut self.model, &self.data);
+                Ok(start_chain(model, data, &self.training, &self.train)?)
+            }
+            _ => Ok(vec![]),
+        }
+    }
+}
+
 /// The names of the tree's observations, or of a chain's series.
 pub(super) fn observed(file: &ModelFile) -> Result<Vec<String>> {
     if let Some(chain) = file.chain() {
@@ -153,8 +167,9 @@ fn build(
     let mut builder = Model::builder(tree)
         .tying(tying)
         .inputs(file.networks.inputs)
-        .message_network(file.networks.message.clone())
-        .observation_network(file.networks.observation.clone().unwrap_or_default())
+        .message_network(file.message_network())
+        .observation_network(file.observation_network())
+        .init(file.init())
         .seed(seed);
     builder = builder.families(&file.latents.family.to_string())?;
     for (latent, family) in &file.latents.each {
@@ -167,7 +182,7 @@ fn build(
             .and_then(|o| o.network.clone());
         let network = match (own, &observation.encoding) {
             (Some(network), _) => Some(network),
-            (None, Encoding::Image { shape }) if file.networks.observation.is_none() => {
+            (None, Encoding::Image { shape }) if file.networks.observation.is_none() && !chain => {
                 Some(convolutions(*shape))
             }
             _ => None,

@@ -292,7 +292,7 @@ impl ModelBuilder {
             rng.set_stream(match spec.init {
                 _ if tree.is_chain() => i as u64,
                 Initialisation::Shared | Initialisation::ScaledDown => 0,
-                Initialisation::Independent => i as u64,
+                Initialisation::Independent | Initialisation::Dynamics => i as u64,
             });
             let own = &mut parameters[slot.span.clone()];
             slot.network.initialize(&mut rng, own);

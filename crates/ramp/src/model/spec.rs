@@ -136,7 +136,7 @@ fn known_version<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<u32,
 /// Networks that begin apart may give a latent's neighbours opposite signs; the latent then folds, explains each of them by its
 /// size alone, and stays so. On 4 seeds of the linear tree with 4,800 samples one latent of 28 did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Initialisation {
     /// Networks of the same shape begin with the same weights, so that all neighbours of a latent agree on its sign.
@@ -148,6 +148,9 @@ pub enum Initialisation {
     ScaledDown,
     /// Every network has its own.
     Independent,
+    /// For chains: every network has its own, and [`Model::init_dynamics`](super::Model::init_dynamics) or
+    /// [`start_chain`](crate::train::start_chain) then lets them begin by what the data show.
+    Dynamics,
 }
 
 impl ModelSpec {

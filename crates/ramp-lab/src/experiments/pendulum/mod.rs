@@ -1,14 +1,11 @@
 //! The pendulum: a chain of latents learned from videos (paper, "Nonlinear Dynamical Systems").
 
 pub mod baselines;
-mod circle;
 pub mod data;
 pub(super) mod figures;
 mod prediction;
 pub(super) mod probe;
-mod tracker;
 
-pub(super) use circle::coarse;
 pub use prediction::Prediction;
 pub use probe::StateR2;
 
@@ -17,7 +14,6 @@ use crate::harness::{
     Clock, Core, Experiment, Figures, Point, Recipe, RunInfo, Scale, Training, TrainingRun,
 };
 use baselines::{BaselineSettings, BaselineTask, Embedded};
-use circle::init_on_a_circle;
 use data::{Pendulum, Videos};
 use figures::{
     Drawn, baselines_figure, learning_figure, phase_figure, prediction_figure, strip_figure,
@@ -26,13 +22,12 @@ use figures::{
 use prediction::predict;
 use probe::{embed, probe};
 use ramp::data::Dataset;
-use ramp::family::Inputs;
 use ramp::graph::{FactorTree, Tying};
 use ramp::model::Model;
 use ramp::network::{MlpSpec, NetworkSpec};
+use ramp::train::start_chain;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use tracker::init_tracking;
 
 /// The random stream of training videos, and that of test videos.
 pub(super) const TRAIN: u64 = 0;
@@ -71,10 +66,8 @@ impl Shape {
 pub enum Init {
     /// Whatever random weights say.
     Random,
-    /// A frame tells a place on a circle, the principal components of its coarse version; neighbours say nothing definite.
-    Circle,
-    /// Messages are those of a tracker of what goes around such a circle. For Gaussian latents.
-    Tracker,
+    /// What the videos show, by the engine's start for any chain ([`start_chain`]).
+    Dynamics,
 }
 
 /// The settings of one run.
@@ -128,10 +121,6 @@ impl PendulumRun {
     /// The same with other latents.
     pub fn with_shape(mut self, shape: Shape) -> Self {
         self.shape = shape;
-        if shape != Shape::Gaussian {
-            // One frame tilts no belief that cannot hold a correlation, so velocity does not cross gaps.
-            (self.core.train.mask, self.core.train.mask_span) = (0.0, None);
-        }
         self
     }
 
@@ -154,12 +143,12 @@ impl PendulumRun {
     }
 
     /// Turns random weights into what the networks say at first, from these videos.
-    pub(super) fn initialise(&self, model: &mut Model, videos: &Videos) -> Result<(), LabError> {
-        match self.init() {
-            Init::Random => Ok(()),
-            Init::Circle => init_on_a_circle(model, videos, &self.shape.first_message()),
-            Init::Tracker => init_tracking(model, videos),
+    pub(super) fn initialise(&self, model: &mut Model, data: &Dataset) -> Result<(), LabError> {
+        if self.init() == Init::Dynamics {
+            let all: Vec<u32> = (0..data.rows() as u32).collect();
+            start_chain(model, data, &all, &self.core.train)?;
         }
+        Ok(())
     }
 
     /// Finds mistakes before anything is learned, baselines included.
@@ -176,26 +165,14 @@ impl PendulumRun {
     pub(super) fn check_learning(&self) -> Result<(), LabError> {
         let train = &self.core.train;
         train.check()?;
-        let split = train.split(self.videos.sequences);
-        split?;
-        if self.init() == Init::Tracker && !self.can_track() {
-            return Err(LabError::Invalid(
-                "only Gaussian latents that networks see by their moments can begin as trackers"
-                    .into(),
-            ));
-        }
+        train.split(self.videos.sequences)?;
         Ok(())
-    }
-
-    fn can_track(&self) -> bool {
-        self.shape == Shape::Gaussian && self.core.inputs == Inputs::Moments
     }
 
     fn init(&self) -> Init {
         self.init.unwrap_or(match self.core.recipe {
             Recipe::Paper => Init::Random,
-            Recipe::Ours if self.can_track() => Init::Tracker,
-            Recipe::Ours => Init::Circle,
+            Recipe::Ours => Init::Dynamics,
         })
     }
 
@@ -291,11 +268,11 @@ impl Experiment for PendulumRun {
             threads: self.core.threads,
             folder,
         };
-        if !ramp.goes_on() {
-            self.initialise(&mut model, &train)?;
-        }
         // The videos themselves move on: there is room for one copy.
         let data = train.into_dataset()?;
+        if !ramp.goes_on() {
+            self.initialise(&mut model, &data)?;
+        }
         // Neither baselines nor what is asked of the model in the end change how it learns.
         let learning = PendulumRun {
             baselines: None,
@@ -456,7 +433,7 @@ mod tests {
 
         // A model that began otherwise is another model.
         let circle = PendulumRun {
-            init: Some(Init::Circle),
+            init: Some(Init::Random),
             ..run.clone()
         };
         let refused = circle.run(&out, &mut ()).unwrap_err().to_string();

@@ -14,8 +14,6 @@ use std::time::Instant;
 const PROBED: usize = 2000;
 /// Iterations at the end whose free energies are averaged.
 const LAST: usize = 50;
-/// Videos that models are initialised from.
-const INIT_VIDEOS: usize = 200;
 /// Panels in a row of the figure.
 const ROW: usize = 4;
 
@@ -119,7 +117,6 @@ impl Experiment for PendulumSweepRun {
         }
         let (train, test) = self.cell.draw_videos()?;
         let (truth, test_truth) = (train.targets(), test.targets());
-        let some = train.first(INIT_VIDEOS);
         let (data, test_data) = (train.into_dataset()?, test.clone().into_dataset()?);
         let sweep = Sweep {
             what: format!("{} models", cells.len()),
@@ -136,7 +133,7 @@ impl Experiment for PendulumSweepRun {
             let (cell, start) = (&cells[index], Instant::now());
             let mut model = cell.model(&data)?;
             if !sweep.goes_on(index) {
-                cell.initialise(&mut model, &some)?;
+                cell.initialise(&mut model, &data)?;
             }
             let fit = sweep.train(index, &mut model, &data, &cell.core.train, progress)?;
             let (known, fresh) = (embed(&model, &data)?, embed(&model, &test_data)?);

@@ -12,7 +12,6 @@
 
 use super::data::{ALL_LIMBS, JOINTS, LIMBS, NAMES, PATCH, Pose, Poses, neighbours, patches};
 use crate::error::LabError;
-use crate::experiments::pendulum::coarse;
 use crate::harness::last_layer::{before_last, fit_last, fit_network};
 use crate::least_squares::LeastSquares;
 use faer::linalg::solvers::DenseSolveCore;
@@ -405,6 +404,17 @@ pub(super) fn init_with_limbs(
         fit_network(model, &name, &seen, &told, MESSAGES_RIDGE)?;
     }
     Ok(())
+}
+
+/// Sums over the cells of a coarse grid, so many on a side.
+fn coarse(picture: &[u8], cells: usize) -> Vec<f64> {
+    let side = picture.len().isqrt().max(1);
+    let mut sums = vec![0.0; cells * cells];
+    for (i, &v) in picture.iter().enumerate().filter(|(_, v)| **v != 0) {
+        let cell = |at: usize| (at * cells / side).min(cells - 1);
+        sums[cell(i / side) * cells + cell(i % side)] += f64::from(v) / 255.0;
+    }
+    sums
 }
 
 #[cfg(test)]
