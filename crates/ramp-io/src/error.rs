@@ -6,9 +6,6 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A setting or a piece of input that cannot be used as it is.
-    #[error("{0}")]
-    Invalid(String),
     /// A file could not be read or written.
     #[error("cannot {action} `{path}`: {source}")]
     File {
@@ -36,9 +33,18 @@ pub enum Error {
     /// A model and its data do not go together, or a run folder is not whole.
     #[error(transparent)]
     Run(#[from] crate::run::RunError),
+    /// A run cannot answer, or its answers cannot be written.
+    #[error(transparent)]
+    Stream(#[from] crate::stream::StreamError),
     /// Something is wrong with a model file.
     #[error(transparent)]
     ModelFile(#[from] crate::model_file::ModelFileError),
+    /// Something is wrong with a table.
+    #[error(transparent)]
+    Table(#[from] crate::table::TableError),
+    /// Something is wrong with arrays.
+    #[error(transparent)]
+    Array(#[from] crate::array::ArrayError),
     /// The engine said no.
     #[error(transparent)]
     Engine(#[from] ramp::Error),
@@ -47,7 +53,7 @@ pub enum Error {
 impl Error {
     /// The error with the file that it is about, where its sentence does not name it yet.
     pub(crate) fn in_file(self, path: &Path) -> Self {
-        if self.names_file(path) {
+        if self.names_file() {
             return self;
         }
         Error::InFile {
@@ -56,15 +62,21 @@ impl Error {
         }
     }
 
-    fn names_file(&self, path: &Path) -> bool {
+    fn names_file(&self) -> bool {
         match self {
             Error::File { .. } | Error::InFile { .. } => true,
             Error::Source(error) => error.names_file(),
-            Error::Invalid(text) => text.contains(&*path.to_string_lossy()),
+            Error::Table(error) => error.names_file(),
+            Error::Array(error) => error.names_file(),
             Error::Engine(error) => matches!(error, ramp::Error::Storage(_)),
-            Error::ModelFile(_) | Error::Encode(_) | Error::Run(_) => false,
+            Error::ModelFile(_) | Error::Encode(_) | Error::Run(_) | Error::Stream(_) => false,
         }
     }
+}
+
+/// A file in a sentence, or what stands for it.
+pub(crate) fn file_or(path: Option<&Path>, other: &str) -> String {
+    path.map_or(other.into(), |path| format!("`{}`", path.display()))
 }
 
 /// Errors of the engine's rooms come in by its front door.
