@@ -58,14 +58,3 @@ engine_errors!(
     ramp::network::NetworkError,
     ramp::storage::StorageError
 );
-
-impl LabError {
-    /// Whether the caller's input caused this (exit code 2), not the software or the machine (exit code 1).
-    pub fn is_user_mistake(&self) -> bool {
-        match self {
-            LabError::Ramp(error) => error.is_user_mistake(),
-            LabError::Invalid(_) => true,
-            _ => false,
-        }
-    }
-}

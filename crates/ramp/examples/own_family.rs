@@ -1,7 +1,14 @@
 //! A family of one's own: yes-or-no latents. The book's chapter on extending RAMP shows this file.
 
-use ramp::family::{Description, Family, ParameterError, Size, Weight};
+use ramp::data::Dataset;
+use ramp::family::{Belief, Description, Family, ParameterError, Size, Weight};
+use ramp::graph::FactorTree;
 use ramp::kernel::real::Real;
+use ramp::model::{Model, Registry};
+use ramp::train::{TrainSpec, Trainer};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
 
 /// `dim` independent answers of yes or no; the natural parameters are their log-odds, and the prior is even.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,11 +27,7 @@ impl Family for Bernoulli {
     const FIXED_DIMS: &'static [usize] = &[1];
 
     fn size(&self) -> Size {
-        Size {
-            setting: "dim",
-            value: self.dim,
-            least: 1,
-        }
+        Size::new("dim", self.dim, 1)
     }
 
     fn dim(&self) -> usize {
@@ -91,28 +94,60 @@ impl Family for Bernoulli {
     fn describe(&self, eta: &[f64]) -> Description {
         let mean: Vec<f64> = eta.iter().map(|&x| chance(x)).collect();
         let part = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
-        Description {
-            names: match self.dim {
-                1 => vec![String::new()],
-                n => (1..=n).map(|i| i.to_string()).collect(),
-            },
-            sd: mean.iter().map(|p| (p * (1.0 - p)).sqrt()).collect(),
-            entropy: mean.iter().map(|&p| part(p) + part(1.0 - p)).sum(),
-            mean,
-        }
+        Description::new(
+            mean.clone(),
+            mean.iter().map(|p| (p * (1.0 - p)).sqrt()).collect(),
+            mean.iter().map(|&p| part(p) + part(1.0 - p)).sum(),
+        )
     }
 }
 
-fn main() {
-    let family = Bernoulli { dim: 2 };
-    let (eta, step) = ([0.3, -2.0], 1e-6);
-    let mut mean = [0.0; 2];
-    family.weight_and_mean(&eta, &mut mean);
-    for i in 0..2 {
-        let mut beside = eta;
-        beside[i] += step;
-        let slope = (family.log_normalizer(&beside) - family.log_normalizer(&eta)) / step;
-        assert!((mean[i] - slope).abs() < 1e-5, "{} or {slope}", mean[i]);
+fn main() -> ramp::Result<()> {
+    // A hidden yes or no behind three noisy numbers.
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let answers: Vec<bool> = (0..600).map(|_| rng.random_bool(0.5)).collect();
+    let mut data = Dataset::new();
+    for name in ["first", "second", "third"] {
+        let numbers = answers.iter().map(|&yes| {
+            let noise: f32 = StandardNormal.sample(&mut rng);
+            noise + if yes { 1.5 } else { -1.5 }
+        });
+        data = data.observe(name, 1, numbers.collect())?;
     }
-    println!("the mean parameters are the slope of the log-normaliser: {mean:.4?}");
+
+    // The model learns it as it would with any built-in family.
+    let tree = FactorTree::from_newick("(first,second,third)answer;")?;
+    let yes_or_no = Belief::own("bernoulli", Bernoulli { dim: 1 })?;
+    let mut model = Model::builder(tree)
+        .belief("answer", yes_or_no)?
+        .build(&data)?;
+    let settings = TrainSpec {
+        iterations: 200,
+        batch: Some(200),
+        learning_rate: 0.01,
+        ..Default::default()
+    };
+    Trainer::new(settings)?.fit(&mut model, &data)?;
+
+    // Stored models hold the family's name and ask for the family.
+    let path = std::env::temp_dir().join(format!("own_family_{}.safetensors", std::process::id()));
+    model.save(&path)?;
+    let model = Model::load_with(
+        &path,
+        Registry::new().family("bernoulli", |dim| Bernoulli { dim }),
+    )?;
+    let _ = std::fs::remove_file(&path);
+
+    // Which of the two answers is called yes is the model's choice.
+    let posterior = model.posterior(&data)?;
+    let found = posterior.latent("answer")?.means(0);
+    let right = found
+        .iter()
+        .zip(&answers)
+        .filter(|(p, yes)| (**p > 0.5) == **yes)
+        .count();
+    let right = right.max(answers.len() - right);
+    println!("{right} of {} answers found", answers.len());
+    assert!(right > 570);
+    Ok(())
 }

@@ -1,7 +1,5 @@
 //! Everything that can go wrong, as a sentence that names the thing and the fix.
 
-use crate::storage::StorageError;
-
 /// What went wrong, in a sentence for the person who can mend it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -44,24 +42,6 @@ pub enum Error {
     /// A file that could not be read or written.
     #[error(transparent)]
     Storage(#[from] crate::storage::StorageError),
-}
-
-impl Error {
-    /// Whether the caller's input caused this (exit code 2), not the software or the machine (exit code 1).
-    pub fn is_user_mistake(&self) -> bool {
-        matches!(
-            self,
-            Error::Invalid(_)
-                | Error::Data(_)
-                | Error::Infer(_)
-                | Error::Graph(_)
-                | Error::Family(_)
-                | Error::Network(_)
-                | Error::Model(_)
-                | Error::NotFinite { .. }
-                | Error::Storage(StorageError::Folder { .. } | StorageError::Damaged { .. })
-        )
-    }
 }
 
 /// The result of a fallible call of this library.

@@ -66,13 +66,15 @@
 //!
 //! # Where things are
 //! The modules follow the way of the data:
-//! [`data`] → [`graph`] → [`network`] → [`family`] (messages and beliefs) → [`objective`] (free energy) → [`train`]; or →
-//! [`infer`]. [`model`] holds a tree, its families and its networks together; [`kernel`] has the numerics.
+//! [`data`] → [`graph`] → [`network`] → [`message`] → [`family`] (beliefs) → [`objective`] (free energy) → [`train`]; or →
+//! [`infer`]. [`model`] holds a tree, its families and its networks together; [`kernel`] has the numerics. No module reaches
+//! against the order `kernel`, `graph`, `data`, `family`, `network`, `message`, `objective`, `model`, then `train` and `infer`
+//! (`tests/architecture.rs`).
 //!
 //! - [`graph::FactorTree`]: who depends on whom.
-//! - [`family::Belief`]: what kind of thing a latent is. [`family`] shows how to add one.
+//! - [`family::Belief`]: what kind of thing a latent is. [`family`] shows how to use one of your own.
 //! - [`network::Network`]: the trait of amortisers; [`network::NetworkSpec`] those that come along.
-//! - [`model::Model`], [`train::Trainer`], [`infer::Posterior`].
+//! - [`model::Model`] (built, saved, loaded, cloned), [`train::Trainer`], [`infer::Posterior`].
 
 pub mod data;
 mod error;
@@ -89,3 +91,5 @@ pub mod storage;
 pub mod train;
 
 pub use error::{Error, Result};
+/// The generators of random numbers that networks are initialised with ([`network::Network::initialize`]).
+pub use rand_chacha;

@@ -70,26 +70,5 @@ pub fn hint<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> Str
 /// How many characters must be put in, taken out, changed or swapped with their neighbour to turn `a` into `b`;
 /// a change of case counts nothing.
 fn edit_distance(a: &str, b: &str) -> usize {
-    let lower = |text: &str| {
-        text.chars()
-            .flat_map(char::to_lowercase)
-            .collect::<Vec<_>>()
-    };
-    let (a, b) = (lower(a), lower(b));
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = Vec::with_capacity(b.len() + 1);
-        row.push(i);
-        for j in 1..=b.len() {
-            let changed = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = changed.min(above[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before[j - 2] + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[b.len()]
+    strsim::osa_distance(&a.to_lowercase(), &b.to_lowercase())
 }

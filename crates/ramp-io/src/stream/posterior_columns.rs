@@ -31,7 +31,11 @@ pub struct PosteriorColumn {
 /// assert_eq!(names("von_mises x gaussian"), ["mean1", "sd1", "mean2", "sd2"]);
 /// ```
 pub fn posterior_columns(belief: &Belief) -> Vec<PosteriorColumn> {
-    let sizes: Vec<usize> = belief.parts().iter().map(coordinates).collect();
+    let sizes: Vec<usize> = belief
+        .parts()
+        .iter()
+        .map(|part| part.size().value)
+        .collect();
     let is_levels = |part: &AnyFamily| matches!(part, AnyFamily::Categorical(_));
     let numbers: usize = belief
         .parts()
@@ -70,19 +74,6 @@ pub fn posterior_columns(belief: &Belief) -> Vec<PosteriorColumn> {
         }
     }
     columns
-}
-
-/// How many coordinates a description has for a family.
-fn coordinates(part: &AnyFamily) -> usize {
-    match part {
-        AnyFamily::Categorical(f) => f.levels,
-        AnyFamily::Dirichlet(f) => f.levels,
-        AnyFamily::Gaussian(f) => f.dim,
-        AnyFamily::Diagonal(f) => f.dim,
-        AnyFamily::Beta(f) => f.dim,
-        AnyFamily::Gamma(f) => f.dim,
-        AnyFamily::VonMises(f) => f.dim,
-    }
 }
 
 /// The values of these columns, column by column: for every sample, of a chain for every step of every sample.

@@ -38,6 +38,10 @@ impl Family for Categorical {
         self.levels
     }
 
+    fn freedom(&self) -> usize {
+        1
+    }
+
     fn prior(&self) -> Vec<f64> {
         vec![0.0; self.levels]
     }

@@ -57,6 +57,10 @@ impl Family for Dirichlet {
         self.levels + 1
     }
 
+    fn freedom(&self) -> usize {
+        self.levels - 1
+    }
+
     fn prior(&self) -> Vec<f64> {
         vec![1.0; self.levels]
     }

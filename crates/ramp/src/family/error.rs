@@ -13,6 +13,20 @@ pub enum FamilyError {
         /// What was asked for.
         name: String,
     },
+    /// A name for a family of one's own that could be taken for something else in `name(2) x name(3)`.
+    #[error(
+        "`{name}` cannot name a family; use letters, digits, `_` and `-`, and more than a lone `x`"
+    )]
+    Name {
+        /// What it should be called.
+        name: String,
+    },
+    /// A name for a family of one's own that a built-in one has.
+    #[error("there is a built-in family `{name}`; give yours another name")]
+    Taken {
+        /// What it should be called.
+        name: String,
+    },
     /// A family's size is no whole number in parentheses.
     #[error("family `{text}` should be written like `gaussian(2)`, with a whole number")]
     Size {

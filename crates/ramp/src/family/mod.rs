@@ -1,11 +1,15 @@
 //! Beliefs: one file per exponential family, their registration, and what they have in common.
 //!
-//! # Adding a family
+//! # A family of one's own
+//! Implement [`Family`] and give it to a model: `Model::builder(tree).beliefs(Belief::own("coin", Coin)?)`, also as part of a
+//! product ([`Belief::product`]). It trains, infers, scores, imputes and is stored like the others; `examples/own_family.rs`
+//! is a whole program.
+//!
+//! # Adding a family to this crate
 //! 1. Write one file with a struct that derives `Clone, Debug, PartialEq, Eq` and implements [`Family`]. Every formula is written once over [`Real`]; the tests of this module then
 //!    run it in `f64` against quadrature and finite differences, and the kernels in `f32` lanes.
 //! 2. Add one line to the `families!` list below: a variant, the type, its name in model files and how a number in
 //!    parentheses (`beta(2)`) makes one.
-//! 3. Say in `project/columns.rs` how many coordinates its description has; the compiler asks for it.
 //!
 //! Nothing else changes: networks, messages, the free energy, training, inference and descriptions know only [`Belief`].
 
@@ -16,6 +20,7 @@ mod dirichlet;
 mod error;
 mod gamma;
 mod gaussian;
+mod own;
 mod product;
 #[cfg(test)]
 mod tests;
@@ -28,6 +33,7 @@ pub use dirichlet::Dirichlet;
 pub use error::{FamilyError, ParameterError};
 pub use gamma::Gamma;
 pub use gaussian::Gaussian;
+pub use own::OwnFamily;
 pub use product::{Belief, Inputs};
 pub use von_mises::VonMises;
 
@@ -62,6 +68,7 @@ impl<R: Real> Weight<R> {
 
 /// A belief in words: one entry per coordinate of the latent.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Description {
     /// What each coordinate is called in tables: empty for the only one, `1`, `2`, … else.
     pub names: Vec<String>,
@@ -74,7 +81,8 @@ pub struct Description {
 }
 
 impl Description {
-    fn new(mean: Vec<f64>, sd: Vec<f64>, entropy: f64) -> Self {
+    /// A description with names by number.
+    pub fn new(mean: Vec<f64>, sd: Vec<f64>, entropy: f64) -> Self {
         let names = match mean.len() {
             1 => vec![String::new()],
             n => (1..=n).map(|i| i.to_string()).collect(),
@@ -109,6 +117,11 @@ pub trait Family: Clone + Send + Sync {
 
     /// How many numbers the [`Inputs::Moments`] reading of a belief has.
     fn moments_dim(&self) -> usize;
+
+    /// In how many directions a belief can spread: its coordinates, less those that the others determine.
+    fn freedom(&self) -> usize {
+        self.size().value
+    }
 
     /// The natural parameters of the default prior.
     fn prior(&self) -> Vec<f64>;
@@ -146,22 +159,28 @@ pub trait Family: Clone + Send + Sync {
 
 macro_rules! families {
     ($($variant:ident($type:ty) = $name:literal from $make:expr;)*) => {
-        /// Any of the registered families.
+        /// Any of the built-in families, or one of the user's own.
         #[derive(Clone, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
         pub enum AnyFamily {
             $(
                 #[doc = concat!("`", $name, "`")]
                 $variant($type),
             )*
+            /// A family of the user's own.
+            Own(OwnFamily),
         }
 
-        /// The names of the registered families, as model files write them.
+        /// The names of the built-in families, as model files write them.
         pub const NAMES: &[&str] = &[$($name),*];
 
         impl AnyFamily {
             /// The name in model files.
-            pub fn name(&self) -> &'static str {
-                match self { $(AnyFamily::$variant(_) => $name,)* }
+            pub fn name(&self) -> &str {
+                match self {
+                    $(AnyFamily::$variant(_) => $name,)*
+                    AnyFamily::Own(own) => own.name(),
+                }
             }
 
             /// A family by its name and the number in parentheses, if there is one.
@@ -184,7 +203,10 @@ macro_rules! families {
         /// Evaluates an expression with the concrete family bound to a name.
         macro_rules! with_family {
             ($any:expr, $f:ident => $body:expr) => {
-                match $any { $($crate::family::AnyFamily::$variant($f) => $body,)* }
+                match $any {
+                    $($crate::family::AnyFamily::$variant($f) => $body,)*
+                    $crate::family::AnyFamily::Own($f) => $body,
+                }
             };
         }
         pub(crate) use with_family;
@@ -201,8 +223,22 @@ families! {
     VonMises(VonMises) = "von_mises" from |n: Option<usize>| VonMises { dim: n.unwrap_or(1) };
 }
 
+impl From<OwnFamily> for AnyFamily {
+    fn from(family: OwnFamily) -> Self {
+        AnyFamily::Own(family)
+    }
+}
+
+impl AnyFamily {
+    /// The family's one setting.
+    pub fn size(&self) -> Size {
+        with_family!(self, f => f.size())
+    }
+}
+
 /// The one setting of a family: how large it is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Size {
     /// What model files call it.
     pub setting: &'static str,
@@ -210,6 +246,17 @@ pub struct Size {
     pub value: usize,
     /// The least that makes a belief.
     pub least: usize,
+}
+
+impl Size {
+    /// A setting of this name and value, with the least value that makes a belief.
+    pub fn new(setting: &'static str, value: usize, least: usize) -> Self {
+        Size {
+            setting,
+            value,
+            least,
+        }
+    }
 }
 
 /// `ln(1 + eˣ)`, without overflow.

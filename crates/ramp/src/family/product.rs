@@ -1,10 +1,14 @@
 //! A belief about one latent: a product of one or more families, side by side.
 
-use super::{AnyFamily, Description, Family, FamilyError, with_family};
+use super::{AnyFamily, Description, Family, FamilyError, OwnFamily, with_family};
 use crate::kernel::real::{Operation, Real};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+
+/// Makes a family that is not built in from its name and size, if it knows it.
+pub(crate) type MakeFamily<'a> =
+    dyn Fn(&str, Option<usize>) -> Result<Option<AnyFamily>, FamilyError> + 'a;
 
 /// The largest size of a family that makes sense.
 const MOST: usize = 4096;
@@ -60,6 +64,25 @@ impl Belief {
         Ok(Belief { parts })
     }
 
+    /// A family of one's own under a name, which stands for it in stored models.
+    ///
+    /// Every formula of the [`Family`] is written once over [`Real`]; see `examples/own_family.rs`.
+    pub fn own<F: Family + 'static>(name: &str, family: F) -> Result<Self, FamilyError> {
+        Belief::product(vec![OwnFamily::new(name, family)?.into()])
+    }
+
+    /// Reads a belief whose families may be ones that `make` knows by name and size.
+    pub(crate) fn parse_with(text: &str, make: &MakeFamily<'_>) -> Result<Self, FamilyError> {
+        let parts = text
+            .split([' ', '\t', '*', '×'])
+            .filter(|word| !word.is_empty() && *word != "x");
+        Belief::product(
+            parts
+                .map(|word| parse_part(word, make))
+                .collect::<Result<_, _>>()?,
+        )
+    }
+
     /// The parts, in order.
     pub fn parts(&self) -> &[AnyFamily] {
         &self.parts
@@ -77,11 +100,7 @@ impl Belief {
     pub fn freedom(&self) -> usize {
         self.parts()
             .iter()
-            .map(|part| match part {
-                AnyFamily::Categorical(_) => 1,
-                AnyFamily::Dirichlet(f) => f.levels - 1,
-                other => with_family!(other, f => f.size()).value,
-            })
+            .map(|part| with_family!(part, f => f.freedom()))
             .sum()
     }
 
@@ -330,14 +349,11 @@ impl FromStr for Belief {
     type Err = FamilyError;
 
     fn from_str(text: &str) -> Result<Self, FamilyError> {
-        let parts = text
-            .split([' ', '\t', '*', '×'])
-            .filter(|word| !word.is_empty() && *word != "x");
-        Belief::product(parts.map(parse_part).collect::<Result<_, _>>()?)
+        Belief::parse_with(text, &|_, _| Ok(None))
     }
 }
 
-fn parse_part(word: &str) -> Result<AnyFamily, FamilyError> {
+fn parse_part(word: &str, make: &MakeFamily<'_>) -> Result<AnyFamily, FamilyError> {
     let (name, size) = match word.split_once('(') {
         None => (word, None),
         Some((name, rest)) => {
@@ -350,9 +366,12 @@ fn parse_part(word: &str) -> Result<AnyFamily, FamilyError> {
             (name, Some(size))
         }
     };
-    AnyFamily::by_name(name, size).ok_or_else(|| FamilyError::Unknown {
-        name: name.to_string(),
-    })
+    match AnyFamily::by_name(name, size) {
+        Some(family) => Ok(family),
+        None => make(name, size)?.ok_or_else(|| FamilyError::Unknown {
+            name: name.to_string(),
+        }),
+    }
 }
 
 impl TryFrom<String> for Belief {

@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 /// The instruction sets with kernels of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Isa {
     /// Whatever the compiler makes of plain arrays of 4.
     Portable,
@@ -86,6 +87,13 @@ impl Element for f32 {
         dispatch_on(isa(), kernel)
     }
 }
+
+/// The instruction sets' proofs of existence, by the names of [`Isa`].
+pub(crate) type Portable = Scalar128b;
+#[cfg(target_arch = "x86_64")]
+pub(crate) type Avx2 = pulp::x86::V3;
+#[cfg(target_arch = "x86_64")]
+pub(crate) type Avx512 = pulp::x86::V4;
 
 /// What differs between instruction sets beyond plain arithmetic.
 pub(crate) trait Lanes: Simd {
@@ -284,6 +292,8 @@ const LOG: [f64; 9] = [
     -2.499_999_399_3e-1,
     3.333_333_117_4e-1,
 ];
+
+impl<S: Lanes> super::real::sealed::Sealed for Lane<S> {}
 
 impl<S: Lanes> Real for Lane<S> {
     type Element = f32;

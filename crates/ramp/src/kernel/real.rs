@@ -2,12 +2,20 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
+pub(super) mod sealed {
+    /// Only the lanes of this crate are numbers: code over them relies on there being no others.
+    pub trait Sealed {}
+
+    impl Sealed for f64 {}
+}
+
 /// A real number, or a register of them treated alike.
 ///
 /// Families, activations and the pairwise kernel are written once over this trait. `f64` is one number at full
 /// precision, for oracles; the lane types of this crate hold 8 or 16 `f32` and run at the speed of the machine.
 pub trait Real:
-    Copy
+    sealed::Sealed
+    + Copy
     + Send
     + Sync
     + 'static

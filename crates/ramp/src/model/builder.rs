@@ -72,6 +72,19 @@ impl ModelBuilder {
         Ok(self)
     }
 
+    /// The family of every latent: a product, or one of your own ([`Belief::own`]).
+    pub fn beliefs(mut self, belief: Belief) -> Self {
+        self.spec.families.fill(belief);
+        self
+    }
+
+    /// The family of one latent: a product, or one of your own.
+    pub fn belief(mut self, latent: &str, belief: Belief) -> Result<Self> {
+        let k = self.latent(latent)?;
+        self.spec.families[k] = belief;
+        Ok(self)
+    }
+
     /// The natural parameters of one latent's prior, in place of its family's default.
     pub fn prior(mut self, latent: &str, eta: Vec<f64>) -> Result<Self> {
         self.latent(latent)?;
@@ -99,7 +112,7 @@ impl ModelBuilder {
         self
     }
 
-    /// What networks see of a belief.
+    /// How beliefs are parametrised as inputs of networks.
     pub fn inputs(mut self, inputs: Inputs) -> Self {
         self.spec.inputs = inputs;
         self
@@ -123,7 +136,7 @@ impl ModelBuilder {
         self
     }
 
-    /// A network of your own for one key. It is not stored with the model: build it in again before loading weights.
+    /// A network of your own for one key. A stored model holds its weights and its key; [`Model::load_with`] asks for it.
     pub fn own_network(mut self, key: impl Into<String>, network: Box<dyn Network>) -> Self {
         self.own.insert(key.into(), network.into());
         self
@@ -174,6 +187,11 @@ impl ModelBuilder {
             mut spec,
             mut own,
         } = self;
+        if let Some(key) = spec.own_networks.iter().find(|key| !own.contains_key(*key)) {
+            return Err(ModelError::MissingNetwork { key: key.clone() }.into());
+        }
+        spec.own_networks = own.keys().cloned().collect();
+        spec.own_networks.sort();
         let families = spec.each_family(tree.latents().len());
         let features = spec.each_features();
         if features.len() != tree.observations().len() || families.len() != tree.latents().len() {
@@ -239,7 +257,7 @@ impl ModelBuilder {
             let observes = plan.sources[first]
                 .iter()
                 .all(|s| matches!(s, Source::Observation { .. }));
-            let brought = own.contains_key(key);
+            let is_own = own.contains_key(key);
             let network = match (own.remove(key), spec.networks.get(key)) {
                 (Some(network), _) => network,
                 (None, Some(special)) => special.build(inputs, outputs)?.into(),
@@ -261,7 +279,7 @@ impl ModelBuilder {
             networks.push(NetworkSlot {
                 key: key.clone(),
                 network,
-                own: brought,
+                own: is_own,
                 span: start..end,
             });
         }

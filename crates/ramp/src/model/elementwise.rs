@@ -54,7 +54,7 @@ impl Kernel<f32> for ConstrainBackward<'_> {
     }
 }
 
-/// Incoming messages to what a network sees of their sum.
+/// Incoming messages to a network's inputs: a parametrisation of their sum.
 pub(super) struct NetworkInputs<'a> {
     pub node: &'a Node,
     pub inputs: Inputs,
@@ -88,7 +88,7 @@ impl Kernel<f32> for NetworkInputs<'_> {
     }
 }
 
-/// The gradient at what a network saw to the gradient at the sum of messages.
+/// The gradient at a network's inputs to the gradient at the sum of messages.
 pub(super) struct NetworkInputsBackward<'a> {
     pub node: &'a Node,
     pub inputs: Inputs,

@@ -12,12 +12,14 @@ mod resize_chain;
 mod sequence_tests;
 mod sign_alignment;
 mod spec;
+mod stored;
 #[cfg(test)]
 mod tests;
 
 pub use builder::ModelBuilder;
 pub use error::{ArrayProblem, ModelError};
 pub use spec::{Initialisation, ModelSpec, TreeSpec};
+pub use stored::Registry;
 
 use crate::data::{Dataset, Observation, Step};
 use crate::family::{Belief, Inputs};

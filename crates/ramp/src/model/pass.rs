@@ -1,7 +1,7 @@
 //! Messages forward and their gradient backward, for one block of samples at a time.
 //!
 //! A block goes through all stages on one thread. Its messages, gradients and tapes are feature-major with the block's
-//! padded number of rows as the distance between planes. What a network saw is cheap to rebuild from the messages, so
+//! padded number of rows as the distance between planes. Networks' inputs are cheap to rebuild from the messages, so
 //! only the networks' tapes and raw outputs are kept for the way back, and those only while they fit.
 
 use super::elementwise::{
@@ -263,7 +263,7 @@ impl Model {
         }
     }
 
-    /// What a run of messages' network sees, into the arena's input.
+    /// The inputs of the network of a run of messages, into the arena.
     #[allow(clippy::too_many_arguments)]
     fn gather(
         &self,
@@ -315,7 +315,7 @@ impl Model {
                             if *flag {
                                 let shows = batch.shows(*index, row);
                                 to[features * step] = f32::from(u8::from(shows));
-                                // What is missing is stored as zeros, what is hidden is not.
+                                // What is missing is stored as zeros, what is masked is not.
                                 for i in (0..*features).filter(|_| !shows) {
                                     to[i * step] = 0.0;
                                 }
@@ -358,7 +358,7 @@ impl Model {
         }
     }
 
-    /// Passes the gradient at what a message's network saw on to the messages it was made of.
+    /// Passes the gradient at the inputs of a message's network on to the messages they were made of.
     #[allow(clippy::too_many_arguments)]
     fn inputs_backward(
         &self,

@@ -30,7 +30,7 @@ pub struct ModelSpec {
     pub features: Vec<usize>,
     /// Which messages share a network.
     pub tying: Tying,
-    /// What networks see of a belief.
+    /// How beliefs are parametrised as inputs of networks.
     pub inputs: Inputs,
     /// The network from beliefs to messages.
     pub message: NetworkSpec,
@@ -39,7 +39,10 @@ pub struct ModelSpec {
     /// Networks that differ, by key.
     #[serde(default)]
     pub networks: BTreeMap<String, NetworkSpec>,
-    /// Whether networks begin alike.
+    /// Keys of networks of one's own, which are not stored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_networks: Vec<String>,
+    /// How the initial weights of networks go together.
     #[serde(default)]
     pub init: Initialisation,
     /// The seed of the initial weights.
@@ -112,7 +115,7 @@ impl TreeSpec {
 }
 
 /// Whether a stored form can be read.
-fn check_version(found: u32) -> std::result::Result<(), ModelError> {
+pub(super) fn check_version(found: u32) -> std::result::Result<(), ModelError> {
     let known = VERSION;
     match found.cmp(&known) {
         Ordering::Equal => Ok(()),
@@ -140,7 +143,7 @@ pub enum Initialisation {
     #[default]
     Shared,
     /// Shared, and their outputs a fifth of the usual size; a network of one's own that says nothing of its layout keeps its
-    /// size. Loud messages sharpen at once around the bulk of the data, and a
+    /// size. Large messages sharpen at once around the bulk of the data, and a
     /// latent may settle on little but a sign; from small ones, the strongest dependence is found first.
     ScaledDown,
     /// Every network has its own.
@@ -160,6 +163,7 @@ impl ModelSpec {
             message: NetworkSpec::default(),
             observation: NetworkSpec::default(),
             networks: BTreeMap::new(),
+            own_networks: vec![],
             init: Initialisation::default(),
             seed: 0,
         }

@@ -108,6 +108,7 @@ impl Conv {
     }
 
     /// The same with another activation.
+    #[must_use]
     pub fn with_activation(mut self, activation: Activation) -> Self {
         self.activation = activation;
         self.head = self.head.with_activation(activation);
@@ -115,6 +116,7 @@ impl Conv {
     }
 
     /// The same with another random start than [`Initialization::for_activation`].
+    #[must_use]
     pub fn with_initialization(mut self, initialization: Initialization) -> Self {
         self.initialization = Some(initialization);
         self.head = self.head.with_initialization(initialization);

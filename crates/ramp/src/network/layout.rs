@@ -36,6 +36,7 @@ impl WeightMatrix {
     }
 
     /// The same matrix where the network's parameters begin at `offset` of a longer slice.
+    #[must_use]
     pub fn shifted(mut self, offset: usize) -> Self {
         self.start += offset;
         self
@@ -123,6 +124,7 @@ impl Layout {
     }
 
     /// The same where the network's parameters begin at `offset` of a longer slice.
+    #[must_use]
     pub fn shifted(self, offset: usize) -> Self {
         let shift = |span: Range<usize>| span.start + offset..span.end + offset;
         Layout {

@@ -89,6 +89,7 @@ impl Mlp {
     }
 
     /// The same with another activation.
+    #[must_use]
     pub fn with_activation(mut self, activation: Activation) -> Self {
         self.activation = activation;
         self.lay_out();
@@ -96,6 +97,7 @@ impl Mlp {
     }
 
     /// The same with or without layer normalisation (learnable gain and shift) before every activation.
+    #[must_use]
     pub fn with_layer_norm(mut self, layer_norm: bool) -> Self {
         self.layer_norm = layer_norm;
         self.lay_out();
@@ -103,6 +105,7 @@ impl Mlp {
     }
 
     /// The same with another random start than [`Initialization::for_activation`].
+    #[must_use]
     pub fn with_initialization(mut self, initialization: Initialization) -> Self {
         self.initialization = Some(initialization);
         self

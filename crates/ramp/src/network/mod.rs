@@ -25,7 +25,7 @@ pub use layout::{Layout, WeightMatrix};
 pub use mlp::Mlp;
 pub use spec::{ConvSpec, MlpSpec, NetworkSpec};
 
-use rand_chacha::ChaCha8Rng;
+pub use rand_chacha::ChaCha8Rng;
 
 /// A learnable array of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +49,7 @@ impl Parameter {
     }
 
     /// The same where each unit sums over so many inputs.
+    #[must_use]
     pub fn with_inputs(mut self, inputs: usize) -> Self {
         self.inputs = inputs;
         self

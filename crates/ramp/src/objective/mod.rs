@@ -27,12 +27,13 @@ pub struct Mixture<'a> {
     /// sample's own term.
     pub population: Option<usize>,
     /// How many rows, from the first on, are to be scored when no gradient is asked for; all of them by default. The
-    /// others only make up the mixture, and what is said of their own free energies has no meaning.
+    /// others only make up the mixture, and their own free energies have no meaning.
     pub scored: Option<usize>,
 }
 
 /// The value of the objective, taken apart.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct FreeEnergy {
     /// The mean over samples for every node, in nats.
     pub nodes: Vec<f64>,
@@ -207,7 +208,7 @@ fn groups(nodes: &[Node], rows: usize) -> Vec<Vec<(usize, usize)>> {
     all
 }
 
-/// What a node's messages say together.
+/// What a node's messages add up to.
 struct NodeSums<E> {
     dim: usize,
     /// `s_n`, `dim` planes.

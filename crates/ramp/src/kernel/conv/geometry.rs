@@ -82,7 +82,7 @@ impl Bordered {
 pub(super) struct Class {
     pub first: [usize; 2],
     pub count: [usize; 2],
-    /// Rows of the window that it sees.
+    /// Rows of the window that it meets.
     pub lines: usize,
     pub taps: Vec<Tap>,
 }

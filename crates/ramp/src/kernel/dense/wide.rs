@@ -41,14 +41,14 @@ impl Route {
         }
         let every = input.rows().div_ceil(LOOKED_AT).max(1);
         let rows = (0..input.rows()).step_by(every);
-        let seen = rows.len() * input.features();
+        let counted = rows.len() * input.features();
         let filled: usize = rows
             .map(|r| {
                 let row = &input.data()[r * input.row_stride()..][..input.features()];
                 row.iter().filter(|&&x| x != 0.0).count()
             })
             .sum();
-        if 5 * filled < 2 * seen {
+        if 5 * filled < 2 * counted {
             Route::Sparse(isa())
         } else {
             Route::Gemm
