@@ -13,7 +13,12 @@ fn read(path: &Path) -> String {
 
 /// The pages for those who change the software.
 fn for_developers() -> [PathBuf; 3] {
-    ["CONTRIBUTING.md", "docs/src/architecture.md", "docs/src/extending.md"].map(|p| root().join(p))
+    [
+        "CONTRIBUTING.md",
+        "docs/src/architecture.md",
+        "docs/src/extending.md",
+    ]
+    .map(|p| root().join(p))
 }
 
 /// Every page: README, CONTRIBUTING and all chapters.
