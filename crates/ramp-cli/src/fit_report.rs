@@ -4,7 +4,7 @@ use crate::{Ending, Failure, printing};
 use clap::Args;
 use ramp::family::Belief;
 use ramp::storage::write_atomically;
-use ramp::train::{Fit as Trained, Record, Stop};
+use ramp::train::Record;
 use ramp_cli::report::{
     Contribution, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, Prior, Report,
     Sequence, StepCurve, TrainingPoint, Values, Variable, page,
@@ -56,12 +56,7 @@ impl Rebuild {
             .model
             .parameters_mut()
             .copy_from_slice(run.model.parameters());
-        let trained = Trained {
-            stop: Stop::Finished,
-            iteration: project.train.iterations,
-            held_out: None,
-            records: read_metrics(&self.run.join("metrics.jsonl"))?,
-        };
+        let records = read_metrics(&self.run.join("metrics.jsonl"))?;
         let findings = Findings::of(&project)?;
         let facts = vec![
             (
@@ -80,7 +75,7 @@ impl Rebuild {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        let report = build(&name, &project, &trained, &findings, facts)?;
+        let report = build(&name, &project, &records, &findings, facts)?;
         printing::check_writable(&self.run)?;
         write(&self.run, &report)?;
         println!("report: {}", self.run.join("report.html").display());
@@ -129,7 +124,7 @@ pub fn write(out: &Path, report: &Report) -> Result<(), Failure> {
 pub fn build(
     name: &str,
     project: &Project,
-    trained: &Trained,
+    records: &[Record],
     findings: &Findings,
     facts: Vec<(String, String)>,
 ) -> Result<Report, Failure> {
@@ -222,7 +217,7 @@ pub fn build(
         factors,
         root,
         latents,
-        training: training(&trained.records),
+        training: training(records),
         sampled_rows: items.len(),
         missing_patterns: patterns(project, &columns),
         columns,

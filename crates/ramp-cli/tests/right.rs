@@ -2,8 +2,8 @@
 
 use assert_cmd::Command;
 use ramp_io::table::{columns, open_table};
+use ramp_lab::experiments::linear_tree::data::{LinearTree, TreeSample};
 use ramp_lab::metrics::pearson;
-use ramp_lab::tree_data::{LinearTree, TreeSample};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashMap;

@@ -89,7 +89,8 @@ engine_errors!(
     ramp::graph::GraphError,
     ramp::model::ModelError,
     ramp::network::NetworkError,
-    ramp::storage::StorageError
+    ramp::storage::StorageError,
+    ramp::train::TrainError
 );
 
 /// The result of a fallible call of this library.
