@@ -1,6 +1,7 @@
 //! `ramp reproduce`: the experiments by name, and how their ends are reported.
 
 mod args;
+mod dynamics;
 mod linear_tree;
 mod misspecified_tree;
 mod nonlinear_sweep;
@@ -56,6 +57,12 @@ pub enum Experiment {
                             Ctrl-C stops after the current step; the same command then goes on from there."
     )]
     PendulumSweep(pendulum_sweep::PendulumSweep),
+    /// Several systems by one recipe that knows none of them: their state from videos or readings
+    #[command(
+        after_help = "Example:\n  ramp reproduce dynamics --system double-well --system bouncing-ball --seed 1\n\
+                            Ctrl-C stops after the current step; the same command then goes on from there."
+    )]
+    Dynamics(dynamics::Dynamics),
     /// Stick figures: the directions of limbs as a tree of six-dimensional latents, one at each joint of a body
     #[command(
         after_help = "Example:\n  ramp reproduce pose --scale quick --joints lspet/joints.mat\n\
@@ -73,6 +80,7 @@ impl Experiment {
             Experiment::NonlinearSweep(args) => args.run(),
             Experiment::Pendulum(args) => args.run(),
             Experiment::PendulumSweep(args) => args.run(),
+            Experiment::Dynamics(args) => args.run(),
             Experiment::Pose(args) => args.run(),
         }
     }

@@ -446,22 +446,11 @@ fn tree_defaults(iterations: Option<usize>, samples: usize) -> TrainSpec {
     }
 }
 
-/// How chains are trained unless the file says otherwise: the recipe of `ramp reproduce dynamics`, whatever the system. The rate
-/// falls in the end to let what is seen of velocities sharpen. Steps are masked in spans that grow, so that networks learn to
-/// see ahead and never meet gaps unprepared.
+/// How chains are trained unless the file says otherwise: as in `ramp reproduce dynamics`.
 fn chain_defaults(iterations: Option<usize>, samples: usize) -> TrainSpec {
     const BATCH: usize = 100;
-    let iterations = iterations.unwrap_or(1000);
     TrainSpec {
-        iterations,
         batch: (BATCH < samples).then_some(BATCH),
-        warmup: iterations / 10,
-        learning_rate: 1e-3,
-        decay: Decay::Cosine { to: 0.0 },
-        clip: Some(10.0),
-        mask: 0.4,
-        mask_span: Some(5.0),
-        mask_warmup: iterations * 2 / 3,
-        ..TrainSpec::default()
+        ..TrainSpec::for_chain(iterations.unwrap_or(1000))
     }
 }

@@ -168,20 +168,27 @@ impl Core {
                 even_rates: true,
                 ..paper
             },
-            // The rate falls in the end to let velocities sharpen. Frames are masked, more and more of them, so that networks
-            // learn to see ahead.
             Recipe::Ours => TrainSpec {
-                learning_rate: 1e-3,
-                warmup: iterations / 10,
-                decay: Decay::Cosine { to: 0.0 },
-                clip: Some(10.0),
-                mask: 0.4,
-                mask_span: Some(5.0),
-                mask_warmup: iterations * 2 / 3,
-                ..paper
+                batch: Some(batch),
+                seed,
+                ..TrainSpec::for_chain(iterations)
             },
         };
         Core::new(scale, recipe, train)
+    }
+
+    /// Those of any system: the recipe that `ramp fit` has for chains.
+    pub(crate) fn dynamics(scale: Scale, seed: u64) -> Self {
+        let (iterations, batch) = match scale {
+            Scale::Paper => (1000, 100),
+            Scale::Quick => (400, 50),
+        };
+        let train = TrainSpec {
+            batch: Some(batch),
+            seed,
+            ..TrainSpec::for_chain(iterations)
+        };
+        Core::new(scale, Recipe::Ours, train)
     }
 
     /// Those of poses.

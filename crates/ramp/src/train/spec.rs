@@ -72,6 +72,28 @@ impl Default for TrainSpec {
 }
 
 impl TrainSpec {
+    /// The recipe for chains in time, whatever the system: the rate falls in the end to let what is seen of velocities sharpen, and
+    /// steps are masked in spans that grow, so that networks learn to see ahead and never meet gaps unprepared.
+    ///
+    /// ```
+    /// # use ramp::train::TrainSpec;
+    /// let spec = TrainSpec { batch: Some(100), ..TrainSpec::for_chain(1000) };
+    /// assert!(spec.check().is_ok() && spec.mask > 0.0);
+    /// ```
+    pub fn for_chain(iterations: usize) -> Self {
+        TrainSpec {
+            iterations,
+            warmup: iterations / 10,
+            learning_rate: 1e-3,
+            decay: Decay::Cosine { to: 0.0 },
+            clip: Some(10.0),
+            mask: 0.4,
+            mask_span: Some(5.0),
+            mask_warmup: iterations * 2 / 3,
+            ..TrainSpec::default()
+        }
+    }
+
     /// Checks everything that does not depend on the data.
     pub fn check(&self) -> Result<(), TrainError> {
         self.schedule().check()?;

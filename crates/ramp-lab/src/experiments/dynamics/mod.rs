@@ -1,3 +1,315 @@
-//! Dynamics: one recipe on several systems, none of which it knows.
+//! Dynamics: one recipe on several systems, none of which it knows; it is the one that `ramp fit` has for chains.
 
-pub mod systems;
+pub mod data;
+mod figures;
+mod linear;
+mod probe;
+
+pub use probe::ProbeR2;
+
+use crate::error::LabError;
+use crate::harness::{
+    Clock, Core, Experiment, Figures, RunInfo, Scale, Training, TrainingRun, keep, kept,
+};
+use data::{Recorded, System};
+use figures::{Portrait, portraits_figure};
+use linear::{Scores, kalman_smoother, window_components};
+use probe::{Points, probe};
+use ramp::data::Dataset;
+use ramp::graph::{FactorTree, TimeAxis, Tying};
+use ramp::model::{Initialisation, Model, Transition};
+use ramp::network::{MlpSpec, NetworkSpec};
+use ramp::train::start_chain;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The random stream of training sequences, and that of test sequences.
+const TRAIN: u64 = 0;
+const TEST: u64 = 1;
+/// Sequences whose posteriors are held at a time.
+const AT_ONCE: usize = 100;
+
+/// The settings of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DynamicsRun {
+    /// What all experiments share.
+    #[serde(flatten)]
+    pub core: Core,
+    /// The systems, one after the other.
+    pub systems: Vec<System>,
+    /// Pixels on a side of a frame, where there are pictures.
+    pub size: usize,
+    /// Training sequences of each.
+    pub sequences: usize,
+    /// Observations in a sequence.
+    pub steps: usize,
+    /// Test sequences of each.
+    pub test: usize,
+    /// Hidden units of every network.
+    pub hidden: usize,
+}
+
+impl DynamicsRun {
+    /// The settings of a scale.
+    pub fn new(scale: Scale, systems: Vec<System>, seed: u64) -> Self {
+        let (size, sequences, steps, test) = match scale {
+            Scale::Paper => (32, 1000, 60, 200),
+            Scale::Quick => (16, 300, 40, 100),
+        };
+        DynamicsRun {
+            core: Core::dynamics(scale, seed),
+            systems,
+            size,
+            sequences,
+            steps,
+            test,
+            hidden: 128,
+        }
+    }
+
+    fn model(&self, system: System, data: &Dataset) -> Result<Model, LabError> {
+        let network = NetworkSpec::Mlp(MlpSpec {
+            hidden: vec![self.hidden],
+            ..MlpSpec::default()
+        });
+        Ok(Model::builder(FactorTree::chain(self.steps)?)
+            .families(&format!("gaussian({})", system.dimension()))?
+            .tying(Tying::Role)
+            .inputs(self.core.inputs)
+            .message_network(network.clone())
+            .observation_network(network)
+            .init(Initialisation::Dynamics)
+            .seed(self.core.seed)
+            .build(data)?)
+    }
+}
+
+/// One start that was tried, and how it did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tried {
+    /// `twist` or `drift`.
+    pub start: String,
+    /// The share of what observations show later that was foretold.
+    pub foretold: f64,
+    /// The free energy after the short training, in nats.
+    pub free_energy: f64,
+}
+
+/// What was found of one system.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SystemResults {
+    /// Which.
+    pub system: System,
+    /// The measured variables.
+    pub variables: Vec<String>,
+    /// Which of them a single observation shows.
+    pub shown: Vec<bool>,
+    /// R² of RAMP's posterior means.
+    pub ramp: ProbeR2,
+    /// R² of principal components of windows.
+    pub windows: ProbeR2,
+    /// R² of a Kalman smoother fitted by expectation maximisation.
+    pub kalman: ProbeR2,
+    /// The starts, the chosen one first.
+    pub starts: Vec<Tried>,
+    /// How RAMP was trained.
+    #[serde(flatten)]
+    pub training: TrainingRun,
+    /// What the figure shows: some test points, and a variable that no single observation shows (or the last one).
+    portrait: Portrait,
+}
+
+/// Everything a run measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DynamicsResults {
+    /// System by system.
+    pub systems: Vec<SystemResults>,
+    /// What all results share.
+    #[serde(flatten)]
+    pub info: RunInfo<DynamicsRun>,
+}
+
+impl Experiment for DynamicsRun {
+    type Results = DynamicsResults;
+
+    fn measure(
+        &self,
+        folder: &Path,
+        clock: &mut Clock<'_, Self>,
+    ) -> Result<(DynamicsResults, Figures), LabError> {
+        if self.systems.is_empty() {
+            return Err(LabError::Invalid(
+                "there must be at least one system".into(),
+            ));
+        }
+        self.core.train.check()?;
+        self.core.train.split(self.sequences)?;
+        let mut systems = vec![];
+        for &system in &self.systems {
+            let own = folder.join(system.name());
+            let file = own.join("found.json");
+            let found = match kept(&file, self) {
+                Some(found) => found,
+                None => {
+                    let found = self.one(system, &own, clock)?;
+                    keep(&file, self, &found)?;
+                    found
+                }
+            };
+            systems.push(found);
+        }
+        let portraits: Vec<(&str, &Portrait)> = systems
+            .iter()
+            .map(|s: &SystemResults| (s.system.name(), &s.portrait))
+            .collect();
+        let figures = vec![("portraits", portraits_figure(&portraits)?)];
+        let results = DynamicsResults {
+            systems,
+            info: RunInfo::new(self, clock),
+        };
+        Ok((results, figures))
+    }
+}
+
+impl DynamicsRun {
+    fn one(
+        &self,
+        system: System,
+        folder: &Path,
+        clock: &mut Clock<'_, Self>,
+    ) -> Result<SystemResults, LabError> {
+        let record = |count, stream| {
+            Recorded::new(
+                system,
+                self.size,
+                count,
+                self.steps,
+                (self.core.seed, stream),
+            )
+        };
+        let (train, test) = (record(self.sequences, TRAIN)?, record(self.test, TEST)?);
+        let (data, test_data) = (train.dataset()?, test.dataset()?);
+        let truths =
+            |points: &[Points; 2]| probe((&points[0], &train.truth), (&points[1], &test.truth));
+        let [known, others] = Scores::of(&train, &test)?;
+        let windows = window_components([&known, &others], system.dimension())?;
+        let smoothed = kalman_smoother([&known, &others], &windows[0])?;
+        let mut model = self.model(system, &data)?;
+        let training = Training {
+            what: system.name(),
+            train: &self.core.train,
+            threads: self.core.threads,
+            folder,
+        };
+        // A session that goes on does not choose again; what was tried is kept beside the state.
+        let tried_file = folder.join("starts.json");
+        let starts = match kept(&tried_file, self).filter(|_| training.goes_on()) {
+            Some(starts) => starts,
+            None => {
+                let all: Vec<u32> = (0..data.rows() as u32).collect();
+                let tried = start_chain(&mut model, &data, &all, &self.core.train)?;
+                let starts: Vec<Tried> = tried
+                    .iter()
+                    .map(|t| Tried {
+                        start: match t.init.transition {
+                            Transition::Drift => "drift".into(),
+                            _ => "twist".into(),
+                        },
+                        foretold: t.foretold,
+                        free_energy: t.free_energy,
+                    })
+                    .collect();
+                keep(&tried_file, self, &starts)?;
+                starts
+            }
+        };
+        let (training, _) = training.run(self, &|_, _| Ok(None::<()>), clock, |t| {
+            t.fit(&mut model, &data)
+        })?;
+        let points = [embed(&model, &data)?, embed(&model, &test_data)?];
+        let variables = system.variables();
+        let hidden = variables.iter().position(|(_, shown)| !shown);
+        let colour = hidden.unwrap_or(variables.len() - 1);
+        Ok(SystemResults {
+            system,
+            variables: variables.iter().map(|(name, _)| name.to_string()).collect(),
+            shown: variables.iter().map(|(_, shown)| *shown).collect(),
+            ramp: truths(&points)?,
+            windows: truths(&windows)?,
+            kalman: truths(&smoothed)?,
+            starts,
+            training,
+            portrait: Portrait::of(&points[1], &test.truth[colour], variables[colour].0),
+        })
+    }
+}
+
+/// Posterior means of all steps.
+fn embed(model: &Model, data: &Dataset) -> Result<Points, LabError> {
+    let mut points = Points {
+        features: 0,
+        values: vec![],
+    };
+    model.for_each_posterior(data, AT_ONCE, |part| {
+        let means = part.latent(TimeAxis::LATENT)?.mean_array();
+        points.features = means.shape()[2];
+        points.values.extend_from_slice(means.values());
+        Ok(())
+    })?;
+    Ok(points)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::StopAfter;
+    use ramp::train::TrainSpec;
+
+    fn small() -> DynamicsRun {
+        let mut run = DynamicsRun::new(Scale::Quick, vec![System::DoubleWell, System::Lorenz], 3);
+        (run.size, run.sequences, run.steps, run.test, run.hidden) = (12, 60, 12, 20, 16);
+        run.core.train = TrainSpec {
+            iterations: 20,
+            warmup: 2,
+            mask_warmup: 10,
+            batch: Some(30),
+            ..run.core.train
+        };
+        run
+    }
+
+    #[test]
+    fn every_system_gives_numbers_and_a_portrait() {
+        let folder = tempfile::tempdir().unwrap();
+        let done = small().run(folder.path(), &mut ()).unwrap();
+        assert!(done.files.iter().all(|f| f.is_file()));
+        let [well, lorenz] = &done.results.systems[..] else {
+            panic!("two systems");
+        };
+        assert_eq!(well.variables, ["x", "v"]);
+        assert_eq!(lorenz.ramp.usual.len(), 3);
+        // Places are found at once; what is seen of them is what the start is made of.
+        assert!(well.ramp.usual[0] > 0.8, "{:?}", well.ramp);
+        assert!(well.kalman.tuned[0] > 0.8, "{:?}", well.kalman);
+        assert!(
+            lorenz.windows.tuned.iter().all(|r| *r > 0.3),
+            "{:?}",
+            lorenz.windows
+        );
+        assert_eq!(well.starts.len(), 2);
+        assert!(well.starts[0].foretold >= well.starts[1].foretold);
+    }
+
+    #[test]
+    fn a_stopped_run_goes_on_to_the_same_numbers() {
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let whole = small().run(folders[0].path(), &mut ()).unwrap().results;
+        let stopped = small().run(folders[1].path(), &mut StopAfter(25));
+        assert!(matches!(stopped, Err(LabError::Interrupted { .. })));
+        let rest = small().run(folders[1].path(), &mut ()).unwrap().results;
+        for (a, b) in whole.systems.iter().zip(&rest.systems) {
+            assert_eq!(a.ramp, b.ramp);
+            assert_eq!(a.starts, b.starts);
+        }
+    }
+}

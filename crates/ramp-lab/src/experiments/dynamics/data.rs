@@ -1,6 +1,9 @@
 //! Systems whose state a chain is to find: their laws, where they start, and what is shown of them.
 
-use rand::RngExt;
+use crate::baselines::Sequences;
+use crate::error::LabError;
+use ramp::data::Dataset;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
@@ -39,6 +42,8 @@ pub const SYSTEMS: [System; 7] = [
 
 /// The noise of Lorenz's readings, which lie between −1 and 1.
 const READING_NOISE: f64 = 0.1;
+/// What tells the seed of readings from that of states.
+const READING_SEED: u64 = 1000;
 /// How many readings there are of it.
 const READINGS: usize = 8;
 /// The integrator's steps from one observation to the next.
@@ -214,7 +219,7 @@ impl System {
     }
 
     /// The states of one sequence.
-    pub fn trajectory(self, steps: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
+    fn trajectory(self, steps: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
         let mut state = self.start(rng);
         let mut states = Vec::with_capacity(steps);
         for _ in 0..steps {
@@ -225,7 +230,7 @@ impl System {
     }
 
     /// A picture of a state, white on black, row by row from the top.
-    pub fn draw(self, state: &[f64], size: usize, frame: &mut [u8]) {
+    fn draw(self, state: &[f64], size: usize, frame: &mut [u8]) {
         let side = size as f64;
         let (centre, bob) = ((side - 1.0) / 2.0, 0.1 * side);
         // From −1 … 1 to pixels, with room for the bob.
@@ -266,14 +271,129 @@ impl System {
     }
 }
 
+/// Sequences of a system: what is shown, and the states behind it.
+pub struct Recorded {
+    /// Observations in a sequence.
+    pub steps: usize,
+    /// Numbers in an observation.
+    pub width: usize,
+    /// The measured variables, each for every step of every sequence.
+    pub truth: Vec<Vec<f64>>,
+    shown: Shown,
+}
+
+enum Shown {
+    Pixels(Vec<u8>),
+    Numbers(Vec<f32>),
+}
+
+/// The most numbers that sequences may hold.
+const LARGEST: usize = 1 << 34;
+
+impl Recorded {
+    /// So many sequences of a system; `stream` tells training from test sequences, which are read alike.
+    pub fn new(
+        system: System,
+        size: usize,
+        count: usize,
+        steps: usize,
+        (seed, stream): (u64, u64),
+    ) -> Result<Self, LabError> {
+        let sizes = [count, steps, size, size];
+        let numbers = sizes.iter().try_fold(1usize, |n, &k| n.checked_mul(k));
+        if size < 8 || count == 0 || steps < 3 || numbers.is_none_or(|n| n > LARGEST) {
+            return Err(LabError::Invalid(format!(
+                "{count} sequences of {steps} steps with {size} pixels on a side: there must be at least one, 3 steps and 8 pixels, \
+                 and they must fit into memory"
+            )));
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(stream);
+        let states: Vec<Vec<f64>> = (0..count)
+            .flat_map(|_| system.trajectory(steps, &mut rng))
+            .collect();
+        let mut truth = vec![Vec::with_capacity(states.len()); system.variables().len()];
+        for state in &states {
+            let measured = system.measured(state);
+            truth
+                .iter_mut()
+                .zip(measured)
+                .for_each(|(to, x)| to.push(x));
+        }
+        let (width, shown) = if system.is_video() {
+            let pixels = size * size;
+            let mut frames = vec![0; states.len() * pixels];
+            for (frame, state) in frames.chunks_exact_mut(pixels).zip(&states) {
+                system.draw(state, size, frame);
+            }
+            (pixels, Shown::Pixels(frames))
+        } else {
+            let readings = Readings::new(&mut ChaCha8Rng::seed_from_u64(
+                seed.wrapping_add(READING_SEED),
+            ));
+            let numbers = states
+                .iter()
+                .flat_map(|s| readings.of(s, &mut rng))
+                .collect();
+            (READINGS, Shown::Numbers(numbers))
+        };
+        Ok(Recorded {
+            steps,
+            width,
+            truth,
+            shown,
+        })
+    }
+
+    /// As the observations `x` of a chain.
+    pub fn dataset(&self) -> Result<Dataset, LabError> {
+        let data = Dataset::new();
+        Ok(match &self.shown {
+            Shown::Pixels(frames) => {
+                data.observe_sequence_bytes("x", self.steps, self.width, frames.clone(), None)?
+            }
+            Shown::Numbers(numbers) => {
+                data.observe_sequence("x", self.steps, self.width, numbers.clone())?
+            }
+        })
+    }
+}
+
+impl Sequences for Recorded {
+    fn count(&self) -> usize {
+        self.truth[0].len() / self.steps
+    }
+
+    fn steps(&self) -> usize {
+        self.steps
+    }
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn read(&self, sequence: usize, step: usize, to: &mut [f32]) {
+        let start = (sequence * self.steps + step) * self.width;
+        match &self.shown {
+            Shown::Pixels(frames) => {
+                let pixels = &frames[start..start + self.width];
+                to.iter_mut()
+                    .zip(pixels)
+                    .for_each(|(to, &p)| *to = f32::from(p) / 255.0);
+            }
+            Shown::Numbers(numbers) => to.copy_from_slice(&numbers[start..start + self.width]),
+        }
+    }
+}
+
 /// Noisy readings of Lorenz's attractor: mixtures of its standardised coordinates, the same in every sequence, squashed.
-pub struct Readings {
+struct Readings {
     mixtures: Vec<[f64; 4]>,
 }
 
 impl Readings {
     /// Those of a seed.
-    pub fn new(rng: &mut ChaCha8Rng) -> Self {
+    fn new(rng: &mut ChaCha8Rng) -> Self {
         let normal = |rng: &mut ChaCha8Rng| -> f64 { StandardNormal.sample(rng) };
         let mixtures = (0..READINGS)
             .map(|_| {
@@ -289,13 +409,8 @@ impl Readings {
         Readings { mixtures }
     }
 
-    /// How many numbers.
-    pub fn len(&self) -> usize {
-        self.mixtures.len()
-    }
-
     /// The readings of a state.
-    pub fn of(&self, state: &[f64], rng: &mut ChaCha8Rng) -> Vec<f32> {
+    fn of(&self, state: &[f64], rng: &mut ChaCha8Rng) -> Vec<f32> {
         let s = [state[0] / 8.0, state[1] / 9.0, (state[2] - 23.5) / 8.5];
         self.mixtures
             .iter()
@@ -334,5 +449,84 @@ fn rod(size: usize, from: (f64, f64), to: (f64, f64), radius: f64, frame: &mut [
             let pixel = &mut frame[y * size + x];
             *pixel = (*pixel).max(covered);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rng() -> ChaCha8Rng {
+        ChaCha8Rng::seed_from_u64(4)
+    }
+
+    #[test]
+    fn energies_stay() {
+        let energy = |system: System, s: &[f64]| match system {
+            System::Pendulum => s[1] * s[1] / 2.0 - s[0].cos(),
+            System::DoubleWell => s[1] * s[1] / 2.0 - s[0] * s[0] / 2.0 + s[0].powi(4) / 4.0,
+            System::LotkaVolterra => s[0].exp() - s[0] + s[1].exp() - s[1],
+            System::BouncingBall => s[2] * s[2] + s[3] * s[3],
+            // Two rods of length and mass one: kinetic and potential energy.
+            System::DoublePendulum => {
+                s[2] * s[2] + s[3] * s[3] / 2.0 + s[2] * s[3] * (s[0] - s[1]).cos()
+                    - 2.0 * s[0].cos()
+                    - s[1].cos()
+            }
+            _ => 0.0,
+        };
+        for system in SYSTEMS {
+            let path = system.trajectory(80, &mut rng());
+            let first = energy(system, &path[0]);
+            for state in &path {
+                let off = (energy(system, state) - first).abs();
+                assert!(off < 1e-5, "{system:?}: {off}");
+            }
+        }
+    }
+
+    #[test]
+    fn states_of_the_others_stay_bounded_and_move() {
+        for system in [System::VanDerPol, System::Lorenz, System::BouncingBall] {
+            let path = system.trajectory(100, &mut rng());
+            assert!(path.iter().flatten().all(|x| x.abs() < 60.0), "{system:?}");
+            assert!(path.windows(2).all(|w| w[0] != w[1]), "{system:?}");
+        }
+        let ball = System::BouncingBall.trajectory(200, &mut rng());
+        assert!(ball.iter().all(|s| s[0].abs() <= 1.0 && s[1].abs() <= 1.0));
+    }
+
+    #[test]
+    fn a_picture_shows_where_the_dot_is() {
+        for x in [-1.5, -0.4, 0.0, 1.2] {
+            let mut frame = vec![0; 32 * 32];
+            System::DoubleWell.draw(&[x, 0.0], 32, &mut frame);
+            let mass: f64 = frame.iter().map(|&p| f64::from(p)).sum();
+            let across = frame.iter().enumerate();
+            let centre = across
+                .map(|(i, &p)| (i % 32) as f64 * f64::from(p))
+                .sum::<f64>()
+                / mass;
+            let expected = 15.5 + x / 2.0 * 0.38 * 32.0;
+            assert!((centre - expected).abs() < 0.1, "{x}: {centre} {expected}");
+        }
+    }
+
+    #[test]
+    fn training_and_test_sequences_differ_and_are_read_alike() {
+        for system in SYSTEMS {
+            let of = |stream| Recorded::new(system, 8, 3, 5, (1, stream)).unwrap();
+            let (a, b, c) = (of(0), of(0), of(1));
+            assert_eq!(a.truth, b.truth);
+            assert_ne!(a.truth, c.truth);
+            let read = |r: &Recorded| {
+                let mut to = vec![0.0; r.width];
+                r.read(2, 4, &mut to);
+                to
+            };
+            assert_eq!(read(&a), read(&b));
+            assert_eq!(a.dataset().unwrap().rows(), 3);
+        }
+        assert!(Recorded::new(System::Pendulum, 4, 3, 5, (1, 0)).is_err());
     }
 }

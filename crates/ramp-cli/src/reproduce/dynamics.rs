@@ -1,0 +1,127 @@
+//! `ramp reproduce dynamics`: its arguments and its table.
+
+use super::args::{Choice, Sequences, Tuning};
+use super::{cost, report};
+use crate::{Ending, Failure};
+use clap::{Args, ValueEnum};
+use ramp_lab::experiments::dynamics::data::{SYSTEMS, System};
+use ramp_lab::experiments::dynamics::{DynamicsResults, DynamicsRun, SystemResults};
+use std::path::PathBuf;
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SystemName {
+    /// θ″ = −sin θ: a rod and a bob
+    Pendulum,
+    /// x″ = x − x³: a dot on a line
+    DoubleWell,
+    /// x″ = (1 − x²)x′ − x: a dot on a line
+    VanDerPol,
+    /// Prey and predators; the prey is a dot on a line
+    LotkaVolterra,
+    /// A ball in a box
+    BouncingBall,
+    /// Two rods, one at the other's end
+    DoublePendulum,
+    /// Eight noisy readings of Lorenz's attractor
+    Lorenz,
+}
+
+impl From<SystemName> for System {
+    fn from(name: SystemName) -> Self {
+        match name {
+            SystemName::Pendulum => System::Pendulum,
+            SystemName::DoubleWell => System::DoubleWell,
+            SystemName::VanDerPol => System::VanDerPol,
+            SystemName::LotkaVolterra => System::LotkaVolterra,
+            SystemName::BouncingBall => System::BouncingBall,
+            SystemName::DoublePendulum => System::DoublePendulum,
+            SystemName::Lorenz => System::Lorenz,
+        }
+    }
+}
+
+#[derive(Args)]
+pub struct Dynamics {
+    #[command(flatten)]
+    choice: Choice,
+    /// Folder for results.json, the figure and checkpoints
+    #[arg(long, default_value = "out/dynamics")]
+    out: PathBuf,
+    /// A system, may be given several times [default: all]
+    #[arg(long, value_enum)]
+    system: Vec<SystemName>,
+    /// Pixels on a side of a frame, in place of the scale's
+    #[arg(long, value_parser = clap::value_parser!(u16).range(8..=512))]
+    size: Option<u16>,
+    /// Observations in a sequence, in place of the scale's
+    #[arg(long, value_parser = clap::value_parser!(u16).range(10..))]
+    steps: Option<u16>,
+    /// Hidden units of every network, in place of the recipe's
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    hidden: Option<u16>,
+    #[command(flatten)]
+    tuning: Tuning<Sequences>,
+}
+
+impl Dynamics {
+    pub fn run(self) -> Result<Ending, Failure> {
+        let systems = match self.system.is_empty() {
+            true => SYSTEMS.to_vec(),
+            false => self.system.iter().map(|&s| s.into()).collect(),
+        };
+        let choice = &self.choice;
+        let mut run = DynamicsRun::new(choice.scale(), systems, choice.seed);
+        run.size = self.size.map_or(run.size, usize::from);
+        run.steps = self.steps.map_or(run.steps, usize::from);
+        run.hidden = self.hidden.map_or(run.hidden, usize::from);
+        self.tuning.apply(&mut run.sequences, &mut run.core);
+        run.core.threads = choice.threads();
+        report(&run, &self.out, table)
+    }
+}
+
+/// The results as a person reads them.
+fn table(results: &DynamicsResults) -> String {
+    let mut text = format!(
+        "\n{:<17}{:<15}{:>8}{:>8}   {:>8}{:>8}   {:>8}{:>8}\n{:<17}{:<15}{:>8}{:>8}   {:>8}{:>8}   {:>8}{:>8}\n",
+        "R², test",
+        "",
+        "RAMP",
+        "",
+        "Kalman",
+        "",
+        "windows",
+        "",
+        "system",
+        "variable",
+        "usual",
+        "tuned",
+        "usual",
+        "tuned",
+        "usual",
+        "tuned"
+    );
+    for system in &results.systems {
+        for k in 0..system.variables.len() {
+            text += &row(system, k);
+        }
+    }
+    text + &cost(&results.info)
+}
+
+fn row(system: &SystemResults, k: usize) -> String {
+    let name = if k == 0 { system.system.name() } else { "" };
+    let hidden = if system.shown[k] { "" } else { " (hidden)" };
+    let mut row = format!(
+        "{name:<17}{:<15}",
+        format!("{}{hidden}", system.variables[k])
+    );
+    for (i, r2) in [&system.ramp, &system.kalman, &system.windows]
+        .iter()
+        .enumerate()
+    {
+        let gap = if i > 0 { "   " } else { "" };
+        row += &format!("{gap}{:>8.3}{:>8.3}", r2.usual[k], r2.tuned[k]);
+    }
+    row + "\n"
+}

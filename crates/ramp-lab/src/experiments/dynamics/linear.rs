@@ -1,0 +1,541 @@
+//! Linear baselines: principal components of windows of observations, and a Kalman smoother whose parameters are found by
+//! expectation maximisation, begun at those components.
+
+use super::probe::Points;
+use crate::baselines::Sequences;
+use crate::error::LabError;
+use faer::linalg::solvers::{DenseSolveCore, Solve};
+use faer::{Mat, Side};
+use rayon::prelude::*;
+
+/// Principal components of single observations that everything starts from, at most.
+const COMPONENTS: usize = 12;
+/// Observations that they are found from, at most, and rounds of the iteration that finds them.
+const FOUND_FROM: usize = 3000;
+const ROUNDS: usize = 6;
+/// Steps before and after the present one in a window.
+const REACH: usize = 4;
+/// Rounds of expectation maximisation.
+const EM_ROUNDS: usize = 60;
+/// The least variance of anything, against singular matrices.
+const LEAST: f64 = 1e-6;
+
+/// Observations by their largest principal components, of training sequences and of others in the same directions.
+pub(super) struct Scores {
+    steps: usize,
+    width: usize,
+    /// Step by step, sequence by sequence.
+    values: Vec<f64>,
+}
+
+impl Scores {
+    /// Those of training and test sequences, in units of the largest component's standard deviation.
+    pub fn of(train: &dyn Sequences, test: &dyn Sequences) -> Result<[Scores; 2], LabError> {
+        let (mean, axes) = principal(train)?;
+        let project = |of: &dyn Sequences| {
+            let rows: Vec<Vec<f64>> = (0..of.count() * of.steps())
+                .into_par_iter()
+                .map(|i| {
+                    let mut row = vec![0.0; of.width()];
+                    of.read(i / of.steps(), i % of.steps(), &mut row);
+                    axes.iter().map(|axis| along(&row, &mean, axis)).collect()
+                })
+                .collect();
+            Scores {
+                steps: of.steps(),
+                width: axes.len(),
+                values: rows.concat(),
+            }
+        };
+        let mut scores = [project(train), project(test)];
+        let largest = (0..scores[0].values.len() / axes.len())
+            .map(|i| scores[0].values[i * axes.len()].powi(2))
+            .sum::<f64>()
+            / (scores[0].values.len() / axes.len()) as f64;
+        let scale = 1.0 / largest.sqrt().max(1e-12);
+        for part in &mut scores {
+            part.values.iter_mut().for_each(|x| *x *= scale);
+        }
+        Ok(scores)
+    }
+
+    fn row(&self, sequence: usize, step: usize) -> &[f64] {
+        &self.values[(sequence * self.steps + step) * self.width..][..self.width]
+    }
+
+    fn count(&self) -> usize {
+        self.values.len() / (self.steps * self.width)
+    }
+
+    /// The scores around every step, with the first and the last one repeated beyond the ends.
+    fn windows(&self) -> (usize, Vec<f64>) {
+        let mut windows = vec![];
+        for n in 0..self.count() {
+            for t in 0..self.steps {
+                for at in t as isize - REACH as isize..=(t + REACH) as isize {
+                    let at = at.clamp(0, self.steps as isize - 1) as usize;
+                    windows.extend_from_slice(self.row(n, at));
+                }
+            }
+        }
+        (self.width * (2 * REACH + 1), windows)
+    }
+}
+
+/// So many principal components of windows, each of unit variance on training sequences.
+pub(super) fn window_components(
+    [train, test]: [&Scores; 2],
+    dimension: usize,
+) -> Result<[Points; 2], LabError> {
+    let ((width, known), (_, others)) = (train.windows(), test.windows());
+    let count = known.len() / width;
+    let mean: Vec<f64> = (0..width)
+        .map(|k| known.iter().skip(k).step_by(width).sum::<f64>() / count as f64)
+        .collect();
+    let centred = Mat::from_fn(count, width, |i, k| known[i * width + k] - mean[k]);
+    let covariance = centred.transpose() * &centred;
+    let eigen = covariance
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|_| LabError::Singular { what: "windows" })?;
+    // Eigenvalues come in rising order.
+    let axes: Vec<Vec<f64>> = (1..=dimension.min(width))
+        .map(|k| {
+            let column = width - k;
+            let spread = (eigen.S().column_vector()[column] / count as f64)
+                .max(1e-12)
+                .sqrt();
+            (0..width)
+                .map(|i| eigen.U()[(i, column)] / spread)
+                .collect()
+        })
+        .collect();
+    Ok([&known, &others].map(|windows| Points {
+        features: axes.len(),
+        values: windows
+            .par_chunks_exact(width)
+            .flat_map_iter(|w| {
+                let place = |axis: &Vec<f64>| -> f64 {
+                    w.iter()
+                        .zip(&mean)
+                        .zip(axis)
+                        .map(|((x, m), a)| (x - m) * a)
+                        .sum()
+                };
+                axes.iter().map(place).collect::<Vec<_>>()
+            })
+            .collect(),
+    }))
+}
+
+/// A linear-Gaussian state-space model: `z' = A z + q`, `y = C z + r`.
+struct StateSpace {
+    a: Mat<f64>,
+    c: Mat<f64>,
+    q: Mat<f64>,
+    /// Variances; observations are independent given the state.
+    r: Vec<f64>,
+    first_mean: Mat<f64>,
+    first: Mat<f64>,
+}
+
+/// Smoothed covariances, which are those of every sequence, and gains.
+struct Gains {
+    kalman: Vec<Mat<f64>>,
+    smoother: Vec<Mat<f64>>,
+    smoothed: Vec<Mat<f64>>,
+    /// Covariance of a state with the one before it.
+    across: Vec<Mat<f64>>,
+}
+
+fn inverse(a: &Mat<f64>) -> Result<Mat<f64>, LabError> {
+    let factor = a.llt(Side::Lower).map_err(|_| LabError::Singular {
+        what: "a state-space model",
+    })?;
+    Ok(factor.inverse())
+}
+
+impl StateSpace {
+    /// Begins at window components taken for states.
+    fn new(scores: &Scores, states: &Points) -> Result<Self, LabError> {
+        let d = states.features;
+        let steps = scores.steps;
+        let state =
+            |n: usize, t: usize| Mat::from_fn(d, 1, |i, _| states.values[(n * steps + t) * d + i]);
+        let mut sums = Sums::new(d, scores.width);
+        for n in 0..scores.count() {
+            for t in 0..steps {
+                let (z, none) = (state(n, t), Mat::zeros(d, d));
+                let before = (t > 0).then(|| (state(n, t - 1), none.clone(), none.clone()));
+                sums.add(scores.row(n, t), (&z, &none), before.as_ref());
+            }
+        }
+        sums.maximise()
+    }
+
+    fn gains(&self, steps: usize) -> Result<Gains, LabError> {
+        let (d, p) = (self.a.nrows(), self.c.nrows());
+        let identity = Mat::<f64>::identity(d, d);
+        let (mut predicted, mut filtered, mut kalman) = (vec![self.first.clone()], vec![], vec![]);
+        for t in 0..steps {
+            let v = &predicted[t];
+            let mut s = &self.c * v * self.c.transpose();
+            (0..p).for_each(|i| s[(i, i)] += self.r[i]);
+            let gain = v * self.c.transpose() * inverse(&s)?;
+            let after = (&identity - &gain * &self.c) * v;
+            let after = symmetric(&after);
+            predicted.push(&self.a * &after * self.a.transpose() + &self.q);
+            filtered.push(after);
+            kalman.push(gain);
+        }
+        let mut smoothed = filtered.clone();
+        let mut smoother = vec![Mat::zeros(d, d); steps];
+        let mut across = vec![Mat::zeros(d, d); steps];
+        for t in (0..steps - 1).rev() {
+            let j = &filtered[t] * self.a.transpose() * inverse(&symmetric(&predicted[t + 1]))?;
+            let more = &j * (&smoothed[t + 1] - &predicted[t + 1]) * j.transpose();
+            smoothed[t] = symmetric(&(&filtered[t] + more));
+            across[t + 1] = &smoothed[t + 1] * j.transpose();
+            smoother[t] = j;
+        }
+        Ok(Gains {
+            kalman,
+            smoother,
+            smoothed,
+            across,
+        })
+    }
+
+    /// Smoothed means of one sequence.
+    fn smooth(&self, scores: &Scores, n: usize, gains: &Gains) -> Vec<Mat<f64>> {
+        let (d, steps) = (self.a.nrows(), scores.steps);
+        let mut predicted = vec![self.first_mean.clone()];
+        let mut means: Vec<Mat<f64>> = Vec::with_capacity(steps);
+        for t in 0..steps {
+            let seen = &self.c * &predicted[t];
+            let row = scores.row(n, t);
+            let off = Mat::from_fn(row.len(), 1, |i, _| row[i] - seen[(i, 0)]);
+            let mean = &predicted[t] + &gains.kalman[t] * off;
+            predicted.push(&self.a * &mean);
+            means.push(mean);
+        }
+        for t in (0..steps - 1).rev() {
+            let off = &means[t + 1] - &predicted[t + 1];
+            means[t] = &means[t] + &gains.smoother[t] * off;
+        }
+        debug_assert!(means.iter().all(|m| m.nrows() == d));
+        means
+    }
+
+    fn improved(&self, scores: &Scores) -> Result<Self, LabError> {
+        let gains = self.gains(scores.steps)?;
+        let d = self.a.nrows();
+        // Fixed parts, so that sums do not depend on the number of threads.
+        let parts: Vec<Sums> = (0..PARTS)
+            .into_par_iter()
+            .map(|part| {
+                let mut sums = Sums::new(d, scores.width);
+                for n in (part..scores.count()).step_by(PARTS) {
+                    let means = self.smooth(scores, n, &gains);
+                    for t in 0..scores.steps {
+                        let before = (t > 0).then(|| {
+                            (
+                                means[t - 1].clone(),
+                                gains.across[t].clone(),
+                                gains.smoothed[t - 1].clone(),
+                            )
+                        });
+                        let here = (&means[t], &gains.smoothed[t]);
+                        sums.add(scores.row(n, t), here, before.as_ref());
+                    }
+                }
+                sums
+            })
+            .collect();
+        let mut sums = Sums::new(d, scores.width);
+        parts.iter().for_each(|part| sums.merge(part));
+        sums.maximise()
+    }
+}
+
+/// Parts of all sequences that sums are taken over one by one.
+const PARTS: usize = 8;
+
+/// Expected sufficient statistics.
+struct Sums {
+    count: f64,
+    transitions: f64,
+    sequences: f64,
+    first: Mat<f64>,
+    first_square: Mat<f64>,
+    all: Mat<f64>,
+    earlier: Mat<f64>,
+    later: Mat<f64>,
+    across: Mat<f64>,
+    seen: Mat<f64>,
+    seen_square: Vec<f64>,
+}
+
+impl Sums {
+    fn new(d: usize, p: usize) -> Self {
+        let square = || Mat::zeros(d, d);
+        Sums {
+            count: 0.0,
+            transitions: 0.0,
+            sequences: 0.0,
+            first: Mat::zeros(d, 1),
+            first_square: square(),
+            all: square(),
+            earlier: square(),
+            later: square(),
+            across: square(),
+            seen: Mat::zeros(p, d),
+            seen_square: vec![0.0; p],
+        }
+    }
+
+    /// Adds a step: what is seen, the state's mean and covariance, and for all but the first step the mean before it, the
+    /// covariance of both, and the covariance before it.
+    fn add(
+        &mut self,
+        row: &[f64],
+        (mean, covariance): (&Mat<f64>, &Mat<f64>),
+        before: Option<&(Mat<f64>, Mat<f64>, Mat<f64>)>,
+    ) {
+        let square = mean * mean.transpose() + covariance;
+        self.count += 1.0;
+        self.all += &square;
+        self.seen += Mat::from_fn(row.len(), 1, |i, _| row[i]) * mean.transpose();
+        self.seen_square
+            .iter_mut()
+            .zip(row)
+            .for_each(|(to, x)| *to += x * x);
+        match before {
+            Some((earlier, both, own)) => {
+                self.transitions += 1.0;
+                self.later += &square;
+                self.across += mean * earlier.transpose() + both;
+                self.earlier += earlier * earlier.transpose() + own;
+            }
+            None => {
+                self.sequences += 1.0;
+                self.first += mean;
+                self.first_square += &square;
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Sums) {
+        self.count += other.count;
+        self.transitions += other.transitions;
+        self.sequences += other.sequences;
+        self.first += &other.first;
+        self.first_square += &other.first_square;
+        self.all += &other.all;
+        self.earlier += &other.earlier;
+        self.later += &other.later;
+        self.across += &other.across;
+        self.seen += &other.seen;
+        self.seen_square
+            .iter_mut()
+            .zip(&other.seen_square)
+            .for_each(|(a, b)| *a += b);
+    }
+
+    /// The parameters that make them most likely.
+    fn maximise(&self) -> Result<StateSpace, LabError> {
+        let a = solved(&self.across, &self.earlier)?;
+        let c = solved(&self.seen, &self.all)?;
+        let q = (&self.later - &a * self.across.transpose()) * (1.0 / self.transitions);
+        let explained = &c * self.seen.transpose();
+        let r = self.seen_square.iter().enumerate();
+        let r = r.map(|(i, square)| ((square - explained[(i, i)]) / self.count).max(LEAST));
+        let first_mean = &self.first * (1.0 / self.sequences);
+        let first =
+            &self.first_square * (1.0 / self.sequences) - &first_mean * first_mean.transpose();
+        Ok(StateSpace {
+            r: r.collect(),
+            a,
+            c,
+            q: floored(&q),
+            first: floored(&first),
+            first_mean,
+        })
+    }
+}
+
+fn symmetric(a: &Mat<f64>) -> Mat<f64> {
+    Mat::from_fn(a.nrows(), a.ncols(), |i, j| (a[(i, j)] + a[(j, i)]) / 2.0)
+}
+
+/// The same with a little more on the diagonal, so that it stays positive definite.
+fn floored(a: &Mat<f64>) -> Mat<f64> {
+    let mut a = symmetric(a);
+    (0..a.nrows()).for_each(|i| a[(i, i)] = a[(i, i)].max(0.0) + LEAST);
+    a
+}
+
+/// `X` with `X B = A`, for a positive definite `B`.
+fn solved(a: &Mat<f64>, b: &Mat<f64>) -> Result<Mat<f64>, LabError> {
+    let factor = floored(b)
+        .llt(Side::Lower)
+        .map_err(|_| LabError::Singular {
+            what: "the states of a smoother",
+        })?;
+    Ok(factor.solve(a.transpose()).transpose().to_owned())
+}
+
+/// Smoothed means of a state-space model found by expectation maximisation on training sequences.
+pub(super) fn kalman_smoother(
+    [train, test]: [&Scores; 2],
+    states: &Points,
+) -> Result<[Points; 2], LabError> {
+    let mut model = StateSpace::new(train, states)?;
+    for _ in 0..EM_ROUNDS {
+        model = model.improved(train)?;
+    }
+    let gains = model.gains(train.steps)?;
+    let d = states.features;
+    let smooth = |of: &Scores| -> Vec<f64> {
+        (0..of.count())
+            .into_par_iter()
+            .flat_map_iter(|n| {
+                let means = model.smooth(of, n, &gains);
+                means
+                    .into_iter()
+                    .flat_map(move |m| (0..d).map(move |i| m[(i, 0)]).collect::<Vec<_>>())
+            })
+            .collect()
+    };
+    let mut points = [smooth(train), smooth(test)].map(|values| Points {
+        features: d,
+        values,
+    });
+    standardise(&mut points, d);
+    Ok(points)
+}
+
+/// Scales coordinates to unit variance on training sequences, as probes expect.
+fn standardise(points: &mut [Points; 2], d: usize) {
+    for k in 0..d {
+        let own: Vec<f64> = points[0]
+            .values
+            .iter()
+            .skip(k)
+            .step_by(d)
+            .copied()
+            .collect();
+        let mean = own.iter().sum::<f64>() / own.len() as f64;
+        let square = own.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / own.len() as f64;
+        let scale = 1.0 / square.sqrt().max(1e-12);
+        for part in points.iter_mut() {
+            part.values
+                .iter_mut()
+                .skip(k)
+                .step_by(d)
+                .for_each(|x| *x = (*x - mean) * scale);
+        }
+    }
+}
+
+fn along(row: &[f32], mean: &[f64], axis: &[f64]) -> f64 {
+    let parts = row.iter().zip(mean).zip(axis);
+    parts.map(|((&x, m), a)| (f64::from(x) - m) * a).sum()
+}
+
+/// The mean observation and the directions along which observations vary most, by orthogonal iteration.
+fn principal(of: &dyn Sequences) -> Result<(Vec<f64>, Vec<Vec<f64>>), LabError> {
+    let (all, width) = (of.count() * of.steps(), of.width());
+    let every = all.div_ceil(FOUND_FROM).max(1);
+    let mut rows = vec![];
+    for i in (0..all).step_by(every) {
+        let mut row = vec![0.0; width];
+        of.read(i / of.steps(), i % of.steps(), &mut row);
+        rows.push(row);
+    }
+    let mean: Vec<f64> = (0..width)
+        .map(|k| rows.iter().map(|r| f64::from(r[k])).sum::<f64>() / rows.len() as f64)
+        .collect();
+    let centred = Mat::from_fn(rows.len(), width, |i, k| f64::from(rows[i][k]) - mean[k]);
+    let count = COMPONENTS.min(width).min(rows.len());
+    // Any start that no component is at right angles to will do.
+    let mut basis = Mat::from_fn(width, count, |i, k| {
+        ((i * (2 * k + 3) + k) as f64 * 0.7).sin()
+    });
+    for _ in 0..ROUNDS {
+        let orthogonal = basis.qr().compute_thin_Q();
+        basis = centred.transpose() * (&centred * orthogonal);
+    }
+    let orthogonal = basis.qr().compute_thin_Q();
+    let scores = &centred * &orthogonal;
+    let covariance = scores.transpose() * &scores;
+    let eigen = covariance
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|_| LabError::Singular {
+            what: "observations",
+        })?;
+    let turned = orthogonal * eigen.U();
+    let axes = (1..=count)
+        .map(|k| (0..width).map(|i| turned[(i, count - k)]).collect())
+        .collect();
+    Ok((mean, axes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::baselines::Series;
+    use crate::metrics::r_squared;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    /// A noisy rotation seen through noise, and its states.
+    fn rotation(sequences: usize, seed: u64) -> (Series, Vec<f64>) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+        let (mut seen, mut states) = (vec![], vec![]);
+        for _ in 0..sequences {
+            let (mut x, mut y) = (normal(), normal());
+            for _ in 0..30 {
+                states.push(y);
+                seen.push((x + 0.3 * normal()) as f32);
+                let (c, s) = (0.3f64.cos(), 0.3f64.sin());
+                (x, y) = (
+                    c * x - s * y + 0.05 * normal(),
+                    s * x + c * y + 0.05 * normal(),
+                );
+            }
+        }
+        (Series::new(30, 1, seen).unwrap(), states)
+    }
+
+    #[test]
+    fn a_smoother_finds_the_hidden_half_of_a_rotation() {
+        let ((train, _), (test, hidden)) = (rotation(80, 1), rotation(40, 2));
+        let [a, b] = Scores::of(&train, &test).unwrap();
+        let windows = window_components([&a, &b], 2).unwrap();
+        let smoothed = kalman_smoother([&a, &b], &windows[0]).unwrap();
+        let read = |points: &Points| {
+            // The best linear reading, by the two-by-two normal equations.
+            let at = |i: usize, k: usize| points.values[i * 2 + k];
+            let n = hidden.len();
+            let sum = |f: &dyn Fn(usize) -> f64| (0..n).map(f).sum::<f64>();
+            let (xx, xy, yy) = (
+                sum(&|i| at(i, 0) * at(i, 0)),
+                sum(&|i| at(i, 0) * at(i, 1)),
+                sum(&|i| at(i, 1) * at(i, 1)),
+            );
+            let (bx, by) = (
+                sum(&|i| at(i, 0) * hidden[i]),
+                sum(&|i| at(i, 1) * hidden[i]),
+            );
+            let det = xx * yy - xy * xy;
+            let (u, v) = ((bx * yy - by * xy) / det, (by * xx - bx * xy) / det);
+            let predicted: Vec<f64> = (0..n).map(|i| u * at(i, 0) + v * at(i, 1)).collect();
+            r_squared(&hidden, &predicted)
+        };
+        let (smoother, window) = (read(&smoothed[1]), read(&windows[1]));
+        assert!(smoother > 0.9, "{smoother}");
+        assert!(smoother > window, "{smoother} {window}");
+    }
+}
