@@ -2,6 +2,7 @@
 //! beliefs, bit for bit, whatever is missing and however long the samples are.
 
 use super::*;
+use crate::data::Dataset;
 use crate::graph::Tying;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};

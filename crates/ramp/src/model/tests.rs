@@ -1,6 +1,7 @@
 //! The gradient of whole models by finite differences: every network kind, every wiring.
 
 use super::*;
+use crate::data::Dataset;
 use crate::graph::Tying;
 use crate::network::NetworkSpec;
 use rand::{RngExt, SeedableRng};
