@@ -1,9 +1,10 @@
-//! A model: a tree, a family for every latent, a network for every message. Messages, beliefs and one evaluation of the
-//! objective with its gradient.
+//! A model: a tree, a family for every latent, a network for every message.
 
+mod batch;
 mod builder;
 mod elementwise;
 mod error;
+mod evaluate;
 pub(crate) mod filter;
 mod pass;
 mod plan;
@@ -16,32 +17,20 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use batch::{Batch, Bound, Mask};
 pub use builder::ModelBuilder;
 pub use error::{ArrayProblem, ModelError};
+pub(crate) use evaluate::Workspace;
 pub use spec::{Initialisation, ModelSpec, TreeSpec};
 pub use stored::Registry;
 
-use crate::data::{Dataset, Observation, Step};
 use crate::family::{Belief, Inputs};
 use crate::graph::FactorTree;
-use crate::message::{Messages, Node, Presence};
+use crate::message::Node;
 use crate::network::{Network, Parameter};
-use crate::objective::{FreeEnergy, Mixture, free_energy};
-use crate::{Error, Result};
-use pass::{Arena, BlockState};
-use plan::{Plan, Source, Terms};
-use rayon::prelude::*;
-use std::borrow::Cow;
+use plan::Plan;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// The most rows that go through the networks together: their activations stay in the second-level cache.
-const BLOCK: usize = 256;
-/// Blocks are dealt to at most this many shards, each with its own sum of gradients. Constants and not the number of
-/// threads: results must not depend on the machine.
-const SHARDS: usize = 16;
-/// Tapes are kept for the backward pass up to this many numbers, and recomputed beyond.
-const KEEP: usize = 8 << 20;
 
 /// A network and the parameters it owns.
 #[derive(Clone)]
@@ -49,7 +38,7 @@ pub(crate) struct NetworkSlot {
     /// What it is called: a message, a depth or a role (see [`Tying`](crate::graph::Tying)).
     pub key: String,
     pub network: Arc<dyn Network>,
-    /// Whether a user brought it.
+    /// Whether it is one of the user's own.
     pub own: bool,
     /// Where its parameters lie in the model's.
     pub span: Range<usize>,
@@ -69,107 +58,6 @@ pub struct Model {
     plan: Plan,
     pub(crate) networks: Vec<NetworkSlot>,
     parameters: Vec<f32>,
-}
-
-/// A data set whose observations have been matched to a model's.
-pub(crate) struct Bound<'a> {
-    /// For every observation of the tree its block of numbers, of a sequence the step: views, nothing is copied.
-    observations: Vec<Step<'a>>,
-    /// Steps of every sample where they differ, or where the chain is longer.
-    lengths: Option<Cow<'a, [u32]>>,
-    rows: usize,
-}
-
-impl<'a> Bound<'a> {
-    /// How many samples.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// The block of one of the tree's observations.
-    pub fn observation(&self, index: usize) -> Step<'a> {
-        self.observations[index]
-    }
-
-    /// How many steps each sample has, where not all have as many as the chain.
-    pub fn lengths(&self) -> Option<&[u32]> {
-        self.lengths.as_deref()
-    }
-}
-
-/// Observations to leave out of a batch though they are there: for each observation a bit per row.
-pub(crate) struct Mask {
-    words: usize,
-    bits: Vec<u64>,
-}
-
-impl Mask {
-    /// Asks once for each row of each observation, observation by observation.
-    pub fn new(
-        observations: usize,
-        rows: usize,
-        mut choose: impl FnMut(usize, usize) -> bool,
-    ) -> Self {
-        let words = rows.div_ceil(64);
-        let mut bits = vec![0u64; observations * words];
-        for (observation, bits) in bits.chunks_exact_mut(words).enumerate() {
-            for r in 0..rows {
-                bits[r / 64] |= u64::from(choose(observation, r)) << (r % 64);
-            }
-        }
-        Mask { words, bits }
-    }
-
-    /// Whether an observation is to be left out of a row.
-    pub fn has(&self, observation: usize, row: usize) -> bool {
-        self.bits[observation * self.words + row / 64] >> (row % 64) & 1 == 1
-    }
-}
-
-/// Some samples of a data set, and which messages they lack.
-pub(crate) struct Batch<'a> {
-    bound: &'a Bound<'a>,
-    samples: &'a [u32],
-    hidden: Option<&'a Mask>,
-    presence: Presence,
-    /// For every message, one or zero for every sample; `None` where all have it.
-    masks: Vec<Option<Vec<f32>>>,
-}
-
-impl Batch<'_> {
-    fn observation(&self, index: usize) -> Step<'_> {
-        self.bound.observation(index)
-    }
-
-    /// Whether a row of the batch has an observation that is not hidden.
-    fn shows(&self, observation: usize, row: usize) -> bool {
-        let hidden = self.hidden.is_some_and(|h| h.has(observation, row));
-        !hidden
-            && self
-                .observation(observation)
-                .is_present(self.samples[row] as usize)
-    }
-
-    fn mask(&self, message: usize) -> Option<&[f32]> {
-        self.masks[message].as_deref()
-    }
-}
-
-/// The memory of a training step, reused from step to step.
-#[derive(Default)]
-pub(crate) struct Workspace {
-    shards: Vec<Shard>,
-    messages: Messages,
-    gradient: Messages,
-    rows: usize,
-}
-
-/// Blocks that one task takes through the networks in order, and the gradient they add up to.
-#[derive(Default)]
-struct Shard {
-    blocks: Vec<BlockState>,
-    arena: Arena,
-    gradient: Vec<f32>,
 }
 
 impl Model {
@@ -235,360 +123,6 @@ impl Model {
             }
         }
         all
-    }
-
-    /// Matches a data set's observations to the tree's.
-    pub(crate) fn bind<'a>(&self, data: &'a Dataset) -> Result<Bound<'a>> {
-        let fits = |found: &Observation, features: usize| match found.features() == features {
-            true => Ok(()),
-            false => Err(ModelError::Features {
-                observation: found.name().into(),
-                found: found.features(),
-                expected: features,
-            }),
-        };
-        let mut observations = Vec::with_capacity(self.features.len());
-        let mut lengths = data.lengths().map(Cow::Borrowed);
-        if let Some(time) = self.tree.time_axis() {
-            let sequences = time
-                .series()
-                .iter()
-                .zip(&self.features)
-                .map(|(series, &features)| {
-                    let found = data.sequence(series)?;
-                    fits(found, features)?;
-                    Ok(found)
-                })
-                .collect::<Result<Vec<_>>>()?;
-            for step in 0..time.steps() {
-                observations.extend(sequences.iter().map(|s| s.step(step)));
-            }
-            let steps = data.steps().unwrap_or(0);
-            if lengths.is_none() && steps != time.steps() {
-                lengths = Some(Cow::Owned(vec![
-                    u32::try_from(steps).unwrap_or(u32::MAX);
-                    data.rows()
-                ]));
-            }
-        } else {
-            for (&v, &features) in self.tree.observations().iter().zip(&self.features) {
-                let found = data.single(self.tree.name(v))?;
-                fits(found.observation(), features)?;
-                observations.push(found);
-            }
-        }
-        if let Some(lengths) = &lengths {
-            if !self.tree.is_chain() {
-                return Err(ModelError::LengthsWithoutChain.into());
-            }
-            let steps = self.nodes.len();
-            if let Some(n) = lengths.iter().position(|&l| l as usize > steps) {
-                return Err(ModelError::TooLong {
-                    sequence: n,
-                    length: lengths[n] as usize,
-                    steps,
-                }
-                .into());
-            }
-        }
-        Ok(Bound {
-            observations,
-            lengths,
-            rows: data.rows(),
-        })
-    }
-
-    /// Which messages each of some samples has: those with an observation behind them, up to the sample's last step.
-    pub(crate) fn batch<'a>(
-        &self,
-        bound: &'a Bound<'a>,
-        samples: &'a [u32],
-        hidden: Option<&'a Mask>,
-    ) -> Batch<'a> {
-        let count = self.plan.target.len();
-        let mut batch = Batch {
-            bound,
-            samples,
-            hidden,
-            presence: Presence::complete(count),
-            masks: vec![None; count],
-        };
-        if hidden.is_none()
-            && bound.lengths.is_none()
-            && bound.observations.iter().all(|o| o.is_complete())
-        {
-            return batch;
-        }
-        let words = samples.len().div_ceil(64);
-        let mut bits = vec![0u64; count * words];
-        let mut totals: Vec<Vec<u64>> = vec![vec![]; self.nodes.len()];
-        for stage in &self.plan.stages {
-            for &m in &stage.messages {
-                let mut own = vec![0u64; words];
-                for source in &self.plan.sources[m as usize] {
-                    match source {
-                        Source::Observation { index, .. } => {
-                            for r in 0..samples.len() {
-                                own[r / 64] |= u64::from(batch.shows(*index, r)) << (r % 64);
-                            }
-                        }
-                        Source::Belief {
-                            terms: Terms::Sum(parts),
-                            ..
-                        } => {
-                            for &part in parts {
-                                let part = &bits[part as usize * words..][..words];
-                                own.iter_mut().zip(part).for_each(|(a, b)| *a |= b);
-                            }
-                        }
-                        Source::Belief {
-                            latent,
-                            terms: Terms::TotalBut(but),
-                        } => {
-                            // Behind a node of many messages: any but one, from counts of at least two.
-                            let node = &self.nodes[*latent];
-                            if totals[*latent].is_empty() {
-                                let mut once = vec![0u64; words];
-                                let mut twice = vec![0u64; words];
-                                for part in node.messages.clone() {
-                                    for (w, &b) in bits[part * words..][..words].iter().enumerate()
-                                    {
-                                        twice[w] |= once[w] & b;
-                                        once[w] |= b;
-                                    }
-                                }
-                                once.extend(twice);
-                                totals[*latent] = once;
-                            }
-                            let (once, twice) = totals[*latent].split_at(words);
-                            for (w, &b) in bits[*but as usize * words..][..words].iter().enumerate()
-                            {
-                                own[w] |= twice[w] | (once[w] & !b);
-                            }
-                        }
-                    }
-                }
-                if let Some(lengths) = bound.lengths() {
-                    // Nothing is said about what comes after a sequence's end.
-                    let step = self.plan.target[m as usize];
-                    for (r, &n) in samples.iter().enumerate() {
-                        if lengths[n as usize] as usize <= step {
-                            own[r / 64] &= !(1 << (r % 64));
-                        }
-                    }
-                }
-                bits[m as usize * words..][..words].copy_from_slice(&own);
-            }
-        }
-        let mut lists = vec![None; count];
-        let mut masks = vec![None; count];
-        for m in 0..count {
-            let has = |r: usize| bits[m * words + r / 64] >> (r % 64) & 1 == 1;
-            let list: Vec<u32> = (0..samples.len() as u32)
-                .filter(|&r| has(r as usize))
-                .collect();
-            if list.len() < samples.len() {
-                masks[m] = Some(
-                    (0..samples.len())
-                        .map(|r| f32::from(u8::from(has(r))))
-                        .collect(),
-                );
-                lists[m] = Some(list);
-            }
-        }
-        (batch.presence, batch.masks) = (Presence::new(lists), masks);
-        batch
-    }
-
-    /// Lays out the memory for batches of a given size.
-    fn prepare(&self, space: &mut Workspace, rows: usize) {
-        if space.rows == rows && !space.shards.is_empty() {
-            return;
-        }
-        let block = rows.div_ceil(4).next_multiple_of(16).min(BLOCK);
-        let blocks: Vec<Range<usize>> = (0..rows)
-            .step_by(block)
-            .map(|start| start..(start + block).min(rows))
-            .collect();
-        let per_shard = blocks.len().div_ceil(SHARDS).max(1);
-        space.shards = blocks
-            .chunks(per_shard)
-            .map(|blocks| Shard {
-                blocks: blocks.iter().cloned().map(BlockState::new).collect(),
-                ..Default::default()
-            })
-            .collect();
-        let dims = || self.plan.starts.windows(2).map(|w| w[1] - w[0]);
-        space.messages = Messages::zeros(rows, dims());
-        space.gradient = Messages::zeros(0, dims());
-        space.rows = rows;
-    }
-
-    /// All messages of a batch, into the workspace.
-    fn forward(&self, batch: &Batch<'_>, space: &mut Workspace, keep: bool) {
-        self.prepare(space, batch.samples.len());
-        space.shards.par_iter_mut().for_each(|shard| {
-            let Shard { blocks, arena, .. } = shard;
-            let mut lent = None;
-            for block in blocks {
-                if !keep && let Some(tape) = lent.take() {
-                    block.lend_tape(tape);
-                }
-                self.forward_block(batch, block, arena);
-                if !keep {
-                    lent = Some(block.take_tape());
-                }
-            }
-        });
-        let Workspace {
-            shards, messages, ..
-        } = space;
-        let stride = messages.stride();
-        let starts = &self.plan.starts;
-        messages
-            .split_mut()
-            .into_par_iter()
-            .enumerate()
-            .for_each(|(m, planes)| {
-                for block in shards.iter().flat_map(|s| &s.blocks) {
-                    for (d, plane) in (starts[m]..starts[m + 1]).enumerate() {
-                        let from = &block.messages[plane * block.stride..][..block.rows.len()];
-                        planes[d * stride + block.rows.start..][..from.len()].copy_from_slice(from);
-                    }
-                }
-            });
-    }
-
-    /// All messages of a batch, and who has them.
-    pub(crate) fn messages_of(
-        &self,
-        batch: &Batch<'_>,
-        space: &mut Workspace,
-    ) -> (Messages, Presence) {
-        self.forward(batch, space, false);
-        (space.messages.clone(), batch.presence.clone())
-    }
-
-    /// The free energy of a batch and, where asked for, its gradient with respect to all parameters.
-    pub(crate) fn evaluate(
-        &self,
-        batch: &Batch<'_>,
-        mixture: Mixture<'_>,
-        gradient: Option<&mut [f32]>,
-        space: &mut Workspace,
-    ) -> Result<FreeEnergy> {
-        self.prepare(space, batch.samples.len());
-        let tapes: usize = space
-            .shards
-            .iter()
-            .flat_map(|s| &s.blocks)
-            .map(|b| self.tape_len(b.stride))
-            .sum();
-        let keep = gradient.is_some() && tapes <= KEEP;
-        self.forward(batch, space, keep);
-        let Some(gradient) = gradient else {
-            let value = free_energy(&self.nodes, &space.messages, &batch.presence, mixture, None);
-            self.check_finite(&value)?;
-            return Ok(value);
-        };
-        if space.gradient.rows() != space.rows {
-            space.gradient = space.messages.clone();
-        }
-        let value = free_energy(
-            &self.nodes,
-            &space.messages,
-            &batch.presence,
-            mixture,
-            Some(&mut space.gradient),
-        );
-        self.check_finite(&value)?;
-        let at_messages = &space.gradient;
-        space.shards.par_iter_mut().for_each(|shard| {
-            let Shard {
-                blocks,
-                arena,
-                gradient,
-            } = shard;
-            gradient.clear();
-            gradient.resize(self.parameters.len(), 0.0);
-            let mut lent = None;
-            for block in blocks {
-                if !keep {
-                    if let Some(tape) = lent.take() {
-                        block.lend_tape(tape);
-                    }
-                    self.forward_block(batch, block, arena);
-                }
-                self.backward_block(batch, at_messages, block, arena, gradient);
-                if !keep {
-                    lent = Some(block.take_tape());
-                }
-            }
-        });
-        gradient.fill(0.0);
-        for shard in &space.shards {
-            gradient
-                .iter_mut()
-                .zip(&shard.gradient)
-                .for_each(|(sum, g)| *sum += g);
-        }
-        for slot in &self.networks {
-            if gradient[slot.span.clone()].iter().any(|g| !g.is_finite()) {
-                return Err(Error::NotFinite {
-                    what: format!("the gradient of network `{}`", slot.key),
-                });
-            }
-        }
-        Ok(value)
-    }
-
-    fn check_finite(&self, value: &FreeEnergy) -> Result<()> {
-        match value.nodes.iter().position(|f| !f.is_finite()) {
-            None => Ok(()),
-            Some(k) => Err(Error::NotFinite {
-                what: format!(
-                    "the free energy of latent `{}`",
-                    self.tree.name(self.tree.latents()[k])
-                ),
-            }),
-        }
-    }
-
-    /// The sum of messages into each latent that `keep` selects, in `f64`, plane by plane: `emit(latent, sums)` with
-    /// `sums[parameter * rows + row]`, prior included.
-    pub(crate) fn beliefs_of(
-        &self,
-        batch: &Batch<'_>,
-        space: &mut Workspace,
-        keep: &(dyn Fn(usize) -> bool + Sync),
-        mut emit: impl FnMut(usize, Vec<f64>),
-    ) -> Result<()> {
-        self.forward(batch, space, false);
-        let rows = batch.samples.len();
-        for (k, node) in self.nodes.iter().enumerate() {
-            let mut eta = Vec::with_capacity(node.prior.len() * rows);
-            for (d, &prior) in node.prior.iter().enumerate() {
-                let start = eta.len();
-                eta.extend(std::iter::repeat_n(prior, rows));
-                for m in node.messages.clone().filter(|&m| keep(m)) {
-                    let plane = space.messages.plane(m, d);
-                    eta[start..]
-                        .iter_mut()
-                        .zip(plane)
-                        .for_each(|(e, &x)| *e += f64::from(x));
-                }
-            }
-            if eta.iter().any(|x| !x.is_finite()) {
-                return Err(Error::NotFinite {
-                    what: format!(
-                        "a posterior of latent `{}`",
-                        self.tree.name(self.tree.latents()[k])
-                    ),
-                });
-            }
-            emit(k, eta);
-        }
-        Ok(())
     }
 }
 

@@ -1,8 +1,11 @@
 //! The gradient of whole models by finite differences: every network kind, every wiring.
 
 use super::*;
+use crate::data::Dataset;
 use crate::graph::Tying;
 use crate::network::NetworkSpec;
+use crate::objective::Mixture;
+use crate::{Error, Result};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
