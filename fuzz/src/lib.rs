@@ -1,7 +1,7 @@
 //! What every target does: write the bytes to a file and read all that can be read of it.
 
 use ramp_io::array::read_arrays;
-use ramp_io::table::{open_table, summarize};
+use ramp_io::table::{columns, open_table, summarize};
 use std::path::Path;
 
 /// Reads bytes as a file with this ending; anything but a result is a finding.
@@ -20,9 +20,10 @@ fn read_table(path: &Path) {
     if let Ok(mut reader) = open_table(path) {
         for _ in 0..100 {
             match reader.next(3) {
-                Ok(Some(table)) => table.columns().iter().for_each(|column| {
-                    assert_eq!(column.texts().len(), table.rows());
-                    let _ = column.numbers();
+                Ok(Some(table)) => columns(&table).for_each(|column| {
+                    assert_eq!(column.texts().len(), table.num_rows());
+                    assert_eq!(column.missing().len(), table.num_rows());
+                    let _ = column.numbers(0);
                 }),
                 _ => break,
             }

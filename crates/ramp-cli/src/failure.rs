@@ -88,7 +88,10 @@ fn is_users(error: &AnyError) -> bool {
         AnyError::Files(error) => files(error),
         AnyError::Lab(error) => match error {
             LabError::Ramp(error) => engine(error),
-            LabError::Singular { .. } | LabError::Raster { .. } | LabError::Write { .. } => false,
+            LabError::Singular { .. }
+            | LabError::Raster { .. }
+            | LabError::Write { .. }
+            | LabError::Json { .. } => false,
             _ => true,
         },
     }

@@ -6,9 +6,8 @@ use crate::progress::Bar;
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::storage::write_atomically;
-use ramp::train::{Control, Event, Fit as Trained, Stop, Trainer, checkpoint_file};
+use ramp::train::{Fit as Trained, Record, TrainError, Trainer, checkpoint_file, read_records};
 use ramp_io::{Findings, ModelFile, Project, Run};
-use ramp_lab::experiments::Watch;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -67,17 +66,22 @@ impl Fit {
         if self.overwrite {
             remove(&checkpoint_file(&out.join("checkpoint")))?;
         }
-        let trained = self.train(&mut project, &out)?;
-        write_metrics(&out, &trained)?;
-        if trained.stop == Stop::Interrupted {
-            eprintln!(
-                "stopped after iteration {} of {}; go on with: {}",
-                trained.records.len(),
-                project.train.iterations,
-                self.command(&["--resume"])
-            );
-            return Ok(Ending::Interrupted);
-        }
+        let trained = match self.train(&mut project, &out) {
+            Ok(trained) => trained,
+            Err(ramp::Error::Train(TrainError::Interrupted {
+                iteration,
+                iterations,
+            })) => {
+                write_metrics(&out, &read_records(&out.join("checkpoint"))?)?;
+                eprintln!(
+                    "stopped after iteration {iteration} of {iterations}; go on with: {}",
+                    self.command(&["--resume"])
+                );
+                return Ok(Ending::Interrupted);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        write_metrics(&out, &trained.records)?;
         project.align_signs()?;
         for file in ["weights.safetensors", "support.csv", "support.npz"] {
             remove(&out.join(file))?;
@@ -107,7 +111,7 @@ impl Fit {
                 format!("{:.1} s", begun.elapsed().as_secs_f64()),
             ),
         ];
-        let report = fit_report::build(&name, &project, &trained, &findings, facts)?;
+        let report = fit_report::build(&name, &project, &trained.records, &findings, facts)?;
         fit_report::write(&out, &report)?;
         print!("\n{}", table(&findings));
         for warning in findings.latents.iter().flat_map(|l| &l.warnings) {
@@ -167,27 +171,15 @@ impl Fit {
         words.join(" ")
     }
 
-    fn train(&self, project: &mut Project, out: &Path) -> Result<Trained, Failure> {
-        let mut bar = Bar::new();
+    fn train(&self, project: &mut Project, out: &Path) -> ramp::Result<Trained> {
         let every = (project.train.iterations / 20).clamp(10, 500);
         let mut trainer = Trainer::new(project.train.clone())?
             .checkpoints(out.join("checkpoint"), every)
-            .observer(|event: &Event<'_>| match event {
-                Event::Start {
-                    iteration,
-                    iterations,
-                    ..
-                } => {
-                    bar.start("training", *iteration, *iterations);
-                    Control::Continue
-                }
-                Event::Step { record, .. } => bar.step((*record).into()),
-                _ => Control::Continue,
-            });
+            .observer(Bar::new());
         if let Some(threads) = self.threads {
             trainer = trainer.threads(usize::from(threads));
         }
-        Ok(trainer.fit(&mut project.model, &project.data)?)
+        trainer.fit(&mut project.model, &project.data)
     }
 }
 
@@ -233,9 +225,9 @@ fn remove(path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn write_metrics(out: &Path, trained: &Trained) -> Result<(), Failure> {
+fn write_metrics(out: &Path, records: &[Record]) -> Result<(), Failure> {
     let mut text = String::new();
-    for record in &trained.records {
+    for record in records {
         text += &serde_json::to_string(record).map_err(|e| Failure {
             sentence: format!("a metric cannot be written: {e}"),
             user: false,

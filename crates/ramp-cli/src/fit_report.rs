@@ -4,7 +4,7 @@ use crate::{Ending, Failure, printing};
 use clap::Args;
 use ramp::family::Belief;
 use ramp::storage::write_atomically;
-use ramp::train::{Fit as Trained, Record, Stop};
+use ramp::train::Record;
 use ramp_cli::report::{
     Contribution, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, Prior, Report,
     Sequence, StepCurve, TrainingPoint, Values, Variable, page,
@@ -12,6 +12,7 @@ use ramp_cli::report::{
 use ramp_io::encode::Encoding;
 use ramp_io::source::{Content, SampleReader, Samples};
 use ramp_io::stream::{posterior_columns, posterior_values};
+use ramp_io::table::{self, columns as columns_of};
 use ramp_io::{Findings, ModelFile, Project, Run};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -55,12 +56,7 @@ impl Rebuild {
             .model
             .parameters_mut()
             .copy_from_slice(run.model.parameters());
-        let trained = Trained {
-            stop: Stop::Finished,
-            iteration: project.train.iterations,
-            held_out: None,
-            records: read_metrics(&self.run.join("metrics.jsonl"))?,
-        };
+        let records = read_metrics(&self.run.join("metrics.jsonl"))?;
         let findings = Findings::of(&project)?;
         let facts = vec![
             (
@@ -79,7 +75,7 @@ impl Rebuild {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        let report = build(&name, &project, &trained, &findings, facts)?;
+        let report = build(&name, &project, &records, &findings, facts)?;
         printing::check_writable(&self.run)?;
         write(&self.run, &report)?;
         println!("report: {}", self.run.join("report.html").display());
@@ -128,7 +124,7 @@ pub fn write(out: &Path, report: &Report) -> Result<(), Failure> {
 pub fn build(
     name: &str,
     project: &Project,
-    trained: &Trained,
+    records: &[Record],
     findings: &Findings,
     facts: Vec<(String, String)>,
 ) -> Result<Report, Failure> {
@@ -221,7 +217,7 @@ pub fn build(
         factors,
         root,
         latents,
-        training: training(&trained.records),
+        training: training(records),
         sampled_rows: items.len(),
         missing_patterns: patterns(project, &columns),
         columns,
@@ -265,8 +261,10 @@ fn with_all_columns(project: &Project, chosen: &[u32]) -> Result<Samples, Failur
         return Ok(own()?);
     };
     let mut reader = SampleReader::open(path, project.file.chain(), None)?;
-    match reader.columns() {
-        Some(columns) if columns.len() <= 4 * SHOWN_COLUMNS => Ok(reader.rest()?.select(chosen)?),
+    match reader.schema() {
+        Some(schema) if schema.fields().len() <= 4 * SHOWN_COLUMNS => {
+            Ok(reader.rest()?.select(chosen)?)
+        }
         _ => Ok(own()?),
     }
 }
@@ -372,27 +370,27 @@ fn columns(project: &Project, samples: &Samples, items: &[Item]) -> Vec<DataColu
     };
     let used = project.encoder.columns();
     let whole = project.samples.table();
-    let mut columns: Vec<_> = table.columns().iter().collect();
+    let mut columns: Vec<_> = columns_of(table).collect();
     // Those of the model first, the others after.
-    columns.sort_by_key(|c| !used.contains(&c.name));
+    columns.sort_by_key(|c| !used.iter().any(|name| name == c.name()));
     columns
         .into_iter()
         .take(SHOWN_COLUMNS)
         .map(|column| {
             let of = whole
-                .and_then(|t| t.column(&column.name).ok())
+                .and_then(|table| table::column(table, column.name()).ok())
                 .unwrap_or(column);
-            let rows = of.cells.len().max(1);
+            let missing = of.missing();
             let missing =
-                (0..of.cells.len()).filter(|&r| of.is_missing(r)).count() as f64 / rows as f64;
+                missing.iter().filter(|&&m| m).count() as f64 / missing.len().max(1) as f64;
             let categorical = project.encoder.observations.iter().any(|o| {
-                o.columns.contains(&column.name)
+                o.columns.iter().any(|name| name == column.name())
                     && matches!(o.encoding, Encoding::Categorical { .. })
             });
             let numbers = if categorical {
                 None
             } else {
-                column.numbers().ok()
+                column.numbers(0).ok()
             };
             let values = match numbers {
                 Some(numbers) => Values::Numbers(
@@ -420,7 +418,7 @@ fn columns(project: &Project, samples: &Samples, items: &[Item]) -> Vec<DataColu
                 }
             };
             DataColumn {
-                name: column.name.clone(),
+                name: column.name().to_owned(),
                 missing,
                 values,
             }
@@ -438,12 +436,13 @@ fn patterns(project: &Project, shown: &[DataColumn]) -> Vec<MissingPattern> {
     let columns: Vec<_> = shown
         .iter()
         .filter(|column| used.contains(&column.name))
-        .filter_map(|column| table.column(&column.name).ok())
+        .filter_map(|column| table::column(table, &column.name).ok())
+        .map(|column| column.missing())
         .collect();
     let mut counts: HashMap<Vec<bool>, usize> = HashMap::new();
-    for row in 0..table.rows() {
+    for row in 0..table.num_rows() {
         *counts
-            .entry(columns.iter().map(|c| c.is_missing(row)).collect())
+            .entry(columns.iter().map(|missing| missing[row]).collect())
             .or_default() += 1;
     }
     let mut patterns: Vec<MissingPattern> = counts

@@ -6,13 +6,16 @@ use clap::Args;
 use ramp::infer::Imputer;
 use ramp::model::Model;
 use ramp_io::Run;
+use ramp_io::arrow::{Array, ArrayRef, Field, Int64Array, RecordBatch};
 use ramp_io::encode::{Encoding, Levels};
 use ramp_io::source::Samples;
-use ramp_io::table::{Cells, Column, Table};
+use ramp_io::table::{Column, ColumnEditor, column, columns, concat_rows, select_rows, table_of};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 #[derive(Args)]
 pub struct Impute {
@@ -87,7 +90,7 @@ impl Impute {
 }
 
 impl Candidates {
-    fn new(column: &Column, encoding: &Encoding) -> Result<Self, Failure> {
+    fn new(column: Column<'_>, encoding: &Encoding) -> Result<Self, Failure> {
         let texts = column.texts();
         let values = match encoding {
             Encoding::Categorical { levels } => {
@@ -98,7 +101,7 @@ impl Candidates {
                     levels: levels.clone(),
                 }
             }
-            _ => Values::Numbers(column.numbers()?),
+            _ => Values::Numbers(column.numbers(0)?),
         };
         Ok(Candidates { texts, values })
     }
@@ -109,13 +112,13 @@ impl<'a> Filler<'a> {
         run: &'a Run,
         model: &Model,
         samples: &'a Samples,
-        table: &Table,
+        table: &RecordBatch,
     ) -> Result<Self, Failure> {
         let (data, support) = run.support_set(model, samples)?;
         let candidates = run.encoder.observations.iter().map(|observation| {
             let columns = observation.columns.iter();
             columns
-                .map(|name| Candidates::new(table.column(name)?, &observation.encoding))
+                .map(|name| Candidates::new(column(table, name)?, &observation.encoding))
                 .collect()
         });
         Ok(Filler {
@@ -126,22 +129,35 @@ impl<'a> Filler<'a> {
         })
     }
 
-    fn fill(&self, part: &Part<'_>, draws: Option<u16>, seed: u64) -> Result<Table, Failure> {
+    fn fill(&self, part: &Part<'_>, draws: Option<u16>, seed: u64) -> Result<RecordBatch, Failure> {
         let Some(table) = part.samples.table() else {
             return Err(Failure::user("only tables can be imputed, not arrays"));
         };
-        let mut filled: Vec<Vec<Column>> =
-            vec![table.columns().to_vec(); usize::from(draws.unwrap_or(1))];
+        let first_row = part.samples.first_row;
+        // The columns that change, for each copy.
+        let mut filled = vec![BTreeMap::new(); usize::from(draws.unwrap_or(1))];
         let conditionals = self.imputer.conditionals(part.model, part.data)?;
         for (o, encoded) in self.run.encoder.observations.iter().enumerate() {
-            let columns: Vec<usize> = encoded
+            let places: Vec<usize> = encoded
                 .columns
                 .iter()
-                .filter_map(|name| table.columns().iter().position(|c| c.name == *name))
+                .filter_map(|name| columns(table).position(|c| c.name() == name))
                 .collect();
-            let gaps = self.gaps(part, table, o, &columns);
+            let missing: Vec<Vec<bool>> = places
+                .iter()
+                .filter_map(|&at| columns(table).nth(at))
+                .map(|column| column.missing())
+                .collect();
+            let gaps = self.gaps(part, o, &missing);
             if gaps.is_empty() {
                 continue;
+            }
+            for copy in &mut filled {
+                for &at in &places {
+                    if let Some(column) = columns(table).nth(at) {
+                        copy.entry(at).or_insert_with(|| ColumnEditor::new(&column));
+                    }
+                }
             }
             // Weights in parallel, some gaps at a time; then cells in order.
             for gaps in gaps.chunks(512) {
@@ -157,31 +173,37 @@ impl<'a> Filler<'a> {
                     for (d, filled) in filled.iter_mut().enumerate() {
                         let drawn = draws.map(|_| {
                             let mut rng = ChaCha8Rng::seed_from_u64(seed);
-                            rng.set_stream((table.first_row() + gap.row) as u64);
+                            rng.set_stream((first_row + gap.row) as u64);
                             // A place of its own for every draw of every cell in the row.
                             let series = self.run.encoder.observations.len();
                             rng.set_word_pos((d * series + o) as u128 * 64);
                             draw(weights, &mut rng)
                         });
-                        for (&at, values) in columns.iter().zip(&self.candidates[o]) {
+                        let columns = places.iter().zip(&missing).zip(&self.candidates[o]);
+                        for ((at, missing), values) in columns {
                             let item = |i: usize| self.item(chosen[i], gap);
-                            if table.columns()[at].is_missing(gap.row) {
-                                put(&mut filled[at], gap.row, values, weights, drawn, &item);
+                            if let (true, Some(editor)) = (missing[gap.row], filled.get_mut(at)) {
+                                put(editor, gap.row, values, weights, drawn, &item);
                             }
                         }
                     }
                 }
             }
         }
-        let Some(draws) = draws else {
-            return Ok(Table::new(filled.swap_remove(0))?.starting_at(table.first_row()));
-        };
-        interleave(&filled, usize::from(draws), table.rows())
+        let copies = filled
+            .into_iter()
+            .map(|edited| replaced(table, edited))
+            .collect::<Result<Vec<_>, Failure>>()?;
+        match draws {
+            None => Ok(concat_rows(&copies)?),
+            Some(_) => interleave(&copies, table.num_rows()),
+        }
     }
 
     /// Every gap of one observation in these samples.
-    fn gaps(&self, part: &Part<'_>, table: &Table, o: usize, columns: &[usize]) -> Vec<Gap> {
-        let lacks = |row: usize| columns.iter().any(|&c| table.columns()[c].is_missing(row));
+    fn gaps(&self, part: &Part<'_>, o: usize, missing: &[Vec<bool>]) -> Vec<Gap> {
+        let lacks = |row: usize| missing.iter().any(|column| column[row]);
+        let rows = missing.first().map_or(0, Vec::len);
         match (&part.samples.sequences, part.model.tree().time_axis()) {
             (Some(sequences), Some(time)) => sequences
                 .iter()
@@ -200,7 +222,7 @@ impl<'a> Filler<'a> {
                     row: row as usize,
                 })
                 .collect(),
-            _ => (0..table.rows())
+            _ => (0..rows)
                 .filter(|&row| lacks(row))
                 .map(|row| Gap {
                     observation: o,
@@ -239,7 +261,7 @@ fn draw(weights: &[f64], rng: &mut ChaCha8Rng) -> usize {
 
 /// Fills one cell: by a draw, or by the mean of numbers and the likeliest of levels.
 fn put(
-    column: &mut Column,
+    column: &mut ColumnEditor,
     row: usize,
     candidates: &Candidates,
     weights: &[f64],
@@ -262,7 +284,7 @@ fn put(
                     best.map(|b| levels[b].clone())
                 }
             };
-            return put_level(column, row, level);
+            return column.set_text(row, level.as_deref());
         }
     };
     let value = match drawn {
@@ -273,37 +295,28 @@ fn put(
             .map(|(i, w)| w * numbers[item(i)])
             .sum(),
     };
-    match &mut column.cells {
-        Cells::Numbers(cells) => cells[row] = value,
-        Cells::Integers(cells) => cells[row] = Some(value.round() as i64),
-        Cells::Texts(cells) => {
-            cells[row] = match drawn {
-                // As it stood in its own row.
-                Some(i) => candidates.texts[item(i)].clone(),
-                // Six digits: more would pretend to a precision that is not there.
-                None => Some(significant(value)),
-            };
-        }
-        Cells::Unread { .. } => {}
-    }
+    column.set_number(row, value, |value| match drawn {
+        // As it stood in its own row.
+        Some(i) => candidates.texts[item(i)].clone().unwrap_or_default(),
+        // Six digits: more would pretend to a precision that is not there.
+        None => significant(value),
+    });
 }
 
-/// Fills one cell of a category.
-fn put_level(column: &mut Column, row: usize, level: Option<String>) {
-    match &mut column.cells {
-        Cells::Texts(cells) => cells[row] = level,
-        Cells::Integers(cells) => {
-            // One format spells a level `1`, another `1.0`.
-            let number = level.and_then(|l| l.trim().parse::<f64>().ok());
-            cells[row] = number.map(|x| x.round() as i64);
-        }
-        Cells::Numbers(cells) => {
-            cells[row] = level
-                .and_then(|l| l.trim().parse().ok())
-                .unwrap_or(f64::NAN)
-        }
-        Cells::Unread { .. } => {}
-    }
+/// A table with other cells in some of its columns.
+fn replaced(
+    table: &RecordBatch,
+    mut edited: BTreeMap<usize, ColumnEditor>,
+) -> Result<RecordBatch, Failure> {
+    let cells = table.columns().iter().enumerate().map(|(at, cells)| {
+        let edited = edited.remove(&at);
+        edited.map_or(Ok(cells.clone()), ColumnEditor::finish)
+    });
+    let cells = cells.collect::<Result<Vec<_>, _>>()?;
+    Ok(table_of(
+        table.schema_ref().fields().iter().cloned(),
+        cells,
+    )?)
 }
 
 /// A number with six significant digits and no trailing zeros.
@@ -323,25 +336,26 @@ fn significant(value: f64) -> String {
 }
 
 /// All copies of a row together, with the number of the draw in front.
-fn interleave(filled: &[Vec<Column>], draws: usize, rows: usize) -> Result<Table, Failure> {
+fn interleave(copies: &[RecordBatch], rows: usize) -> Result<RecordBatch, Failure> {
     let mut name = String::from("draw");
-    while filled[0].iter().any(|c| c.name == name) {
+    while columns(&copies[0]).any(|c| c.name() == name) {
         name.push('_');
     }
-    let numbers = (0..rows)
-        .flat_map(|_| (1..=draws as i64).map(Some))
-        .collect();
-    let mut columns = vec![Column::new(name, Cells::Integers(numbers))];
+    let draws = copies.len();
+    let numbers = (0..rows).flat_map(|_| 1..=draws as i64);
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
     // The copies stand one behind the other; their rows are taken in turn.
     let order: Vec<u32> = (0..rows)
         .flat_map(|row| (0..draws).map(move |d| (d * rows + row) as u32))
         .collect();
-    for (at, first) in filled[0].iter().enumerate() {
-        let mut all = first.clone();
-        for copy in &filled[1..] {
-            all.append(copy[at].clone())?;
-        }
-        columns.push(all.select(&order));
-    }
-    Ok(Table::new(columns)?)
+    let all = select_rows(&concat_rows(copies)?, &order)?;
+    let mut fields = vec![Arc::new(Field::new(
+        name,
+        numbers.data_type().clone(),
+        false,
+    ))];
+    fields.extend(all.schema_ref().fields().iter().cloned());
+    let mut cells = vec![numbers];
+    cells.extend(all.columns().iter().cloned());
+    Ok(table_of(fields, cells)?)
 }

@@ -5,7 +5,7 @@ use crate::{Ending, Failure};
 use clap::Args;
 use ramp_io::Run;
 use ramp_io::stream::{PosteriorColumn, posterior_columns, posterior_values};
-use ramp_io::table::Table;
+use ramp_io::table::table_of;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -40,7 +40,8 @@ impl Passing {
                 &|k| columns[k].iter().map(|c| c.suffix.clone()).collect(),
                 &mut |k| posterior_values(&columns[k], &posterior.latents()[k]),
             ));
-            Ok(Table::new(all)?)
+            let (fields, cells): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+            Ok(table_of(fields, cells)?)
         })?;
         Ok(rows::say(passage, &self.out))
     }
@@ -60,7 +61,8 @@ impl Passing {
                 &|_| vec!["free_energy".into()],
                 &mut |k| vec![scores.of(part.model, k)],
             ));
-            Ok(Table::new(all)?)
+            let (fields, cells): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+            Ok(table_of(fields, cells)?)
         })?;
         Ok(rows::say(passage, &self.out))
     }

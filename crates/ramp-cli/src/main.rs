@@ -104,15 +104,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Damaged Parquet files make their parser panic; the library catches that and returns a sentence, so the panic itself must
-/// not speak. Any other is a fault of ours and is reported as always.
+/// Damaged files make a parser panic; the library catches that and returns a sentence, so the panic itself must not speak. Any
+/// other is a fault of ours and is reported as always.
 fn hush_guarded_parsers() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if !panic
-            .location()
-            .is_some_and(|at| at.file().contains("parquet-"))
-        {
+        if !ramp_io::table::is_guarded() {
             report(panic);
         }
     }));

@@ -2,8 +2,7 @@
 
 use crate::interrupt;
 use indicatif::{ProgressBar, ProgressStyle};
-use ramp::train::Control;
-use ramp_lab::experiments::{Step, Watch};
+use ramp::train::{Control, Event, Observer};
 
 /// The bar, and what it last said of held-out samples.
 pub struct Bar(ProgressBar, String);
@@ -20,8 +19,9 @@ impl Bar {
     }
 }
 
-impl Watch for Bar {
-    fn start(&mut self, what: &str, iteration: usize, iterations: usize) {
+impl Bar {
+    /// A piece of work begins at an iteration, of so many.
+    pub fn start(&mut self, what: &str, iteration: usize, iterations: usize) {
         self.0.set_prefix(what.to_owned());
         self.0.set_length(iterations as u64);
         self.0.set_position(iteration as u64);
@@ -34,24 +34,40 @@ impl Watch for Bar {
         }
     }
 
-    fn say(&mut self, what: &str) {
+    /// Prints a line above the bar.
+    pub fn say(&mut self, what: &str) {
         self.0.suspend(|| println!("{what}"));
     }
 
-    fn step(&mut self, step: Step) -> Control {
-        if let Some(held_out) = step.held_out {
+    /// A step was taken; whether to go on.
+    pub fn step(&mut self, iteration: usize, free_energy: f64, held_out: Option<f64>) -> Control {
+        if let Some(held_out) = held_out {
             self.1 = format!(", held out {held_out:.4}");
         }
-        self.0.set_message(format!(
-            "free energy {:.4} nats{}",
-            step.free_energy, self.1
-        ));
-        self.0.set_position(step.iteration as u64);
-        if interrupt::wished() {
-            Control::Stop
-        } else {
-            Control::Continue
+        let message = format!("free energy {free_energy:.4} nats{}", self.1);
+        self.0.set_message(message);
+        self.0.set_position(iteration as u64);
+        match interrupt::wished() {
+            true => Control::Stop,
+            false => Control::Continue,
         }
+    }
+}
+
+impl Observer for Bar {
+    fn observe(&mut self, event: &Event<'_>) -> Control {
+        match event {
+            Event::Start {
+                iteration,
+                iterations,
+                ..
+            } => self.start("training", *iteration, *iterations),
+            Event::Step { record, .. } => {
+                return self.step(record.iteration, record.free_energy, record.held_out);
+            }
+            _ => {}
+        }
+        Control::Continue
     }
 }
 

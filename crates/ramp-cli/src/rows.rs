@@ -6,9 +6,11 @@ use ramp::data::Dataset;
 use ramp::graph::TimeAxis;
 use ramp::model::Model;
 use ramp_io::Run;
+use ramp_io::arrow::{ArrayRef, Field, FieldRef, Float64Array, Int64Array, RecordBatch};
 use ramp_io::source::Samples;
-use ramp_io::table::{Cells, Column, ColumnType, Table, TableWriter, check_format, create_table};
+use ramp_io::table::{TableWriter, check_format, column, create_table};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Samples that go through the model together, at most.
 const AT_ONCE: usize = 4096;
@@ -60,7 +62,7 @@ pub fn pass(
     from: &Path,
     to: &Path,
     all_columns: bool,
-    mut each: impl FnMut(&Part<'_>) -> Result<Table, Failure>,
+    mut each: impl FnMut(&Part<'_>) -> Result<RecordBatch, Failure>,
 ) -> Result<Passage, Failure> {
     check_output(run, from, to)?;
     let mut reader = run.read(from, all_columns)?;
@@ -92,17 +94,10 @@ pub fn pass(
             first,
         })?;
         first += samples.len();
-        rows += table.rows() as u64;
+        rows += table.num_rows() as u64;
         let writer = match &mut writer {
             Some(writer) => writer,
-            None => {
-                let columns: Vec<(String, ColumnType)> = table
-                    .columns()
-                    .iter()
-                    .map(|c| (c.name.clone(), c.cells.column_type()))
-                    .collect();
-                writer.insert(create_table(to, &columns)?)
-            }
+            None => writer.insert(create_table(to, table.schema_ref())?),
         };
         writer.write(&table)?;
         bar.at(rows, reader.progress());
@@ -153,13 +148,29 @@ pub fn say(passage: Passage, to: &Path) -> crate::Ending {
     }
 }
 
+/// A column of the output.
+pub type OutputColumn = (FieldRef, ArrayRef);
+
+fn new_column(name: impl Into<String>, cells: ArrayRef) -> OutputColumn {
+    let field = Field::new(name, cells.data_type().clone(), true);
+    (Arc::new(field), cells)
+}
+
+fn number_column(name: impl Into<String>, numbers: Vec<f64>) -> OutputColumn {
+    new_column(name, Arc::new(Float64Array::from(numbers)))
+}
+
+fn integer_column(name: impl Into<String>, numbers: impl Iterator<Item = i64>) -> OutputColumn {
+    new_column(name, Arc::new(Int64Array::from_iter_values(numbers)))
+}
+
 /// The columns that identify rows in the output: those asked for, and a sequence's own.
 pub fn kept(
     run: &Run,
     part: &Part<'_>,
     keep: &[String],
     long: bool,
-) -> Result<Vec<Column>, Failure> {
+) -> Result<Vec<OutputColumn>, Failure> {
     if let Some(table) = part.samples.table() {
         let mut names: Vec<&String> = vec![];
         if let Some(chain) = &run.chain {
@@ -172,7 +183,10 @@ pub fn kept(
         }
         return names
             .into_iter()
-            .map(|name| Ok(table.column(name)?.clone()))
+            .map(|name| {
+                let column = column(table, name)?;
+                Ok((column.field.clone(), column.cells.clone()))
+            })
             .collect();
     }
     if let Some(name) = keep.first() {
@@ -183,20 +197,11 @@ pub fn kept(
     let samples = part.first as i64..(part.first + part.samples.len()) as i64;
     let steps = part.samples.room() as i64;
     Ok(if long && run.chain.is_some() {
-        let of = samples
-            .clone()
-            .flat_map(|n| (0..steps).map(move |_| Some(n)))
-            .collect();
-        let step = samples.flat_map(|_| (1..=steps).map(Some)).collect();
-        vec![
-            Column::new("sample", Cells::Integers(of)),
-            Column::new("step", Cells::Integers(step)),
-        ]
+        let of = samples.clone().flat_map(|n| (0..steps).map(move |_| n));
+        let step = samples.clone().flat_map(|_| 1..=steps);
+        vec![integer_column("sample", of), integer_column("step", step)]
     } else {
-        vec![Column::new(
-            "sample",
-            Cells::Integers(samples.map(Some).collect()),
-        )]
+        vec![integer_column("sample", samples)]
     })
 }
 
@@ -207,7 +212,7 @@ pub fn numbers(
     long: bool,
     suffixes: &dyn Fn(usize) -> Vec<String>,
     of: &mut dyn FnMut(usize) -> Vec<Vec<f64>>,
-) -> Vec<Column> {
+) -> Vec<OutputColumn> {
     let tree = part.model.tree();
     let named = |name: &str, suffix: &str| match suffix {
         "" => name.to_string(),
@@ -222,9 +227,7 @@ pub fn numbers(
                 suffixes(k)
                     .into_iter()
                     .zip(of(k))
-                    .map(|(suffix, values)| {
-                        Column::new(named(tree.name(v), &suffix), Cells::Numbers(values))
-                    })
+                    .map(|(suffix, values)| number_column(named(tree.name(v), &suffix), values))
                     .collect::<Vec<_>>()
             })
             .collect();
@@ -242,13 +245,13 @@ pub fn numbers(
             .iter()
             .enumerate()
             .map(|(c, suffix)| {
-                let mut values = vec![f64::NAN; table.rows()];
+                let mut values = vec![f64::NAN; table.num_rows()];
                 for (n, sequence) in sequences.iter().enumerate() {
                     for (&item, &t) in sequence.items.iter().zip(&sequence.steps) {
                         values[item as usize] = value(n, t as usize, c);
                     }
                 }
-                Column::new(named(TimeAxis::LATENT, suffix), Cells::Numbers(values))
+                number_column(named(TimeAxis::LATENT, suffix), values)
             })
             .collect();
     }
@@ -263,7 +266,7 @@ pub fn numbers(
                     .flat_map(|n| (0..length).map(move |t| (n, t)))
                     .map(|(n, t)| value(n, t, c))
                     .collect();
-                Column::new(named(TimeAxis::LATENT, suffix), Cells::Numbers(values))
+                number_column(named(TimeAxis::LATENT, suffix), values)
             })
             .collect();
     }
@@ -276,10 +279,8 @@ pub fn numbers(
         })
         .map(|(t, c, suffix)| {
             let values = (0..sequences.len()).map(|n| value(n, t, c)).collect();
-            Column::new(
-                named(&format!("{}{}", TimeAxis::LATENT, t + 1), &suffix),
-                Cells::Numbers(values),
-            )
+            let name = format!("{}{}", TimeAxis::LATENT, t + 1);
+            number_column(named(&name, &suffix), values)
         })
         .collect()
 }

@@ -48,7 +48,7 @@ fn sequences_in_arrays_come_out_wide_or_long() {
         "infer", "run", "--data", "s.npz", "--out", "long.csv", "--long",
     ]);
     let (wide, long) = (scene.table("wide.csv"), scene.table("long.csv"));
-    assert_eq!((wide.rows(), long.rows()), (n, n * t));
+    assert_eq!((wide.num_rows(), long.num_rows()), (n, n * t));
     assert_eq!(names(&long), ["sample", "step", "z.mean", "z.sd"]);
     for step in 0..t {
         let column = numbers(&wide, &format!("z{}.mean", step + 1));
@@ -59,7 +59,7 @@ fn sequences_in_arrays_come_out_wide_or_long() {
         }
     }
     scene.does(&["score", "run", "--data", "s.npz", "--out", "s.csv"]);
-    assert_eq!(scene.table("s.csv").rows(), n);
+    assert_eq!(scene.table("s.csv").num_rows(), n);
     scene.fails(
         &["impute", "run", "--data", "s.npz", "--out", "i.csv"],
         &["only tables can be imputed"],
@@ -84,7 +84,7 @@ fn short_sequences_alone_have_columns_for_every_step_of_their_array() {
     write_arrays(&scene.path("late.npz"), &[late], false).unwrap();
     scene.does(&["infer", "run", "--data", "late.npz", "--out", "o.parquet"]);
     let out = scene.table("o.parquet");
-    assert_eq!(out.rows(), 20_000);
+    assert_eq!(out.num_rows(), 20_000);
     let last = numbers(&out, "z3.mean");
     assert!(last[0].is_nan() && last[19_999].is_finite());
 }
@@ -121,7 +121,7 @@ fn images_train_with_convolutions() {
     scene.does(&["infer", "run", "--data", "i.npz", "--out", "o.csv"]);
     let out = scene.table("o.csv");
     assert_eq!(
-        (out.rows(), names(&out)),
+        (out.num_rows(), names(&out)),
         (24, vec!["sample", "z.mean", "z.sd"])
     );
 }

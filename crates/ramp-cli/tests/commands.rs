@@ -2,39 +2,50 @@
 
 mod scene;
 
-use ramp_io::table::{Cells, Column, Table};
+use ramp_io::arrow::{Array, ArrayRef, DataType, Float64Array, Int64Array, RecordBatch};
+use ramp_io::table::{Column, column, columns, select_rows, table};
 use scene::{CHAIN, Scene, long_table, model, names, noise, numbers, said};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const FORMATS: [&str; 4] = ["csv", "tsv", "parquet", "arrow"];
 
 /// The same columns with the same numbers, to the last digit.
-fn assert_same(a: &Table, b: &Table, what: &str) {
+fn assert_same(a: &RecordBatch, b: &RecordBatch, what: &str) {
     assert_eq!(names(a), names(b), "{what}");
-    for column in a.columns() {
-        let bits = |table: &Table| -> Vec<u64> {
-            let all = numbers(table, &column.name);
+    for name in names(a) {
+        let bits = |table: &RecordBatch| -> Vec<u64> {
+            let all = numbers(table, name);
             all.iter().map(|x| x.to_bits()).collect()
         };
-        assert_eq!(bits(a), bits(b), "{what}: {}", column.name);
+        assert_eq!(bits(a), bits(b), "{what}: {name}");
     }
 }
 
+/// The cells of a column as numbers, not-a-number where one is missing.
+fn floats(column: Column<'_>) -> ArrayRef {
+    Arc::new(Float64Array::from(column.numbers(0).unwrap()))
+}
+
+/// The cells of a column as whole numbers, ten times as large where `by` says so.
+fn integers(column: Column<'_>, by: f64) -> ArrayRef {
+    let whole = |x: f64| (!x.is_nan()).then_some((x * by) as i64);
+    let all = column.numbers(0).unwrap().into_iter().map(whole);
+    Arc::new(all.collect::<Int64Array>())
+}
+
 /// The data as typed columns, as a program would store it.
-fn typed(table: &Table) -> Table {
-    let columns = table.columns().iter().map(|column| {
-        let cells = match &column.name[..] {
+fn typed(data: &RecordBatch) -> RecordBatch {
+    let typed = columns(data).map(|column| {
+        let cells = match column.name() {
             "word" => column.cells.clone(),
-            "id" => {
-                let whole = |x: f64| Some(x as i64);
-                Cells::Integers(column.numbers().unwrap().into_iter().map(whole).collect())
-            }
-            _ => Cells::Numbers(column.numbers().unwrap()),
+            "id" => integers(column, 1.0),
+            _ => floats(column),
         };
-        Column::new(column.name.clone(), cells)
+        (column.name(), cells)
     });
-    Table::new(columns.collect()).unwrap()
+    table(typed).unwrap()
 }
 
 #[test]
@@ -156,7 +167,7 @@ fn every_format_in_and_out_gives_the_same_numbers_row_for_row() {
             "expected.csv",
         ]);
         let expected = scene.table("expected.csv");
-        assert_eq!(expected.rows(), data.rows());
+        assert_eq!(expected.num_rows(), data.num_rows());
         for (i, input) in FORMATS.into_iter().enumerate() {
             // Every input and every output once; all sixteen pairs would say no more.
             let output = FORMATS[(i + 1) % 4];
@@ -172,15 +183,14 @@ fn every_format_in_and_out_gives_the_same_numbers_row_for_row() {
 
     // Rows stand in the order of the data: the second half alone gives the second half.
     let half: Vec<u32> = (30..60).collect();
-    let columns = data.columns().iter().map(|c| c.select(&half)).collect();
-    scene.store("half.csv", &Table::new(columns).unwrap());
+    scene.store("half.csv", &select_rows(&data, &half).unwrap());
     scene.does(&["infer", "run", "--data", "half.csv", "--out", "h.csv"]);
     scene.does(&["infer", "run", "--data", "data.csv", "--out", "all.csv"]);
     let (some, all) = (scene.table("h.csv"), scene.table("all.csv"));
-    for column in some.columns() {
-        let (some, all) = (numbers(&some, &column.name), numbers(&all, &column.name));
+    for name in names(&some) {
+        let (some, all) = (numbers(&some, name), numbers(&all, name));
         for (x, y) in some.iter().zip(&all[30..]) {
-            assert!((x - y).abs() < 1e-5, "{}: {x} {y}", column.name);
+            assert!((x - y).abs() < 1e-5, "{name}: {x} {y}");
         }
     }
 }
@@ -214,7 +224,8 @@ fn what_is_to_be_kept_stands_in_front_as_it_came() {
     );
     let data = scene.table("data.csv");
     for name in ["id", "word"] {
-        assert_eq!(out.column(name).unwrap(), data.column(name).unwrap());
+        let cells = |table| column(table, name).unwrap().cells.clone();
+        assert_eq!(&cells(&out), &cells(&data));
     }
     assert!(scene.text("o.csv").contains("\n007,NA,"), "as it was spelt");
 }
@@ -263,21 +274,13 @@ fn imputing_fills_what_is_missing_and_nothing_else() {
     assert!(filled > 20, "{filled}");
 
     // In Parquet, whole numbers stay whole.
-    let whole = |column: &str| {
-        let texts = scene
-            .table("data.csv")
-            .column(column)
-            .unwrap()
-            .numbers()
-            .unwrap();
-        let cells = texts
-            .iter()
-            .map(|x| (!x.is_nan()).then_some((x * 10.0) as i64));
-        Column::new(column, Cells::Integers(cells.collect()))
-    };
-    let mut columns = typed(&scene.table("data.csv")).into_columns();
-    columns[1] = whole("a");
-    scene.store("whole.parquet", &Table::new(columns).unwrap());
+    let data = scene.table("data.csv");
+    let typed = typed(&data);
+    let whole = columns(&typed).map(|c| match c.name() {
+        "a" => ("a", integers(c, 10.0)),
+        name => (name, c.cells.clone()),
+    });
+    scene.store("whole.parquet", &table(whole).unwrap());
     scene.does(&[
         "impute",
         "run",
@@ -287,11 +290,10 @@ fn imputing_fills_what_is_missing_and_nothing_else() {
         "full.parquet",
     ]);
     let full = scene.table("full.parquet");
-    let Cells::Integers(a) = &full.column("a").unwrap().cells else {
-        panic!("a is {:?}", full.column("a").unwrap().cells.column_type());
-    };
-    assert!(a.iter().all(Option::is_some));
-    assert_eq!(full.rows(), 60);
+    let a = column(&full, "a").unwrap();
+    assert_eq!(*a.cells.data_type(), DataType::Int64);
+    assert_eq!(a.cells.null_count(), 0);
+    assert_eq!(full.num_rows(), 60);
 }
 
 #[test]
@@ -304,12 +306,12 @@ fn draws_are_as_many_as_asked_for_and_reproducible_and_differ() {
         scene.table(out)
     };
     let first = impute("first.csv", "3");
-    assert_eq!(first.rows(), 300);
+    assert_eq!(first.num_rows(), 300);
     assert_eq!(
         numbers(&first, "draw")[..7],
         [1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 2.0]
     );
-    let id = |row: usize| first.column("id").unwrap().texts()[row].clone().unwrap();
+    let id = |row: usize| column(&first, "id").unwrap().texts()[row].clone().unwrap();
     assert_eq!(
         (id(0), id(4), id(5)),
         ("000".into(), "000".into(), "001".into())
@@ -322,11 +324,12 @@ fn draws_are_as_many_as_asked_for_and_reproducible_and_differ() {
     // Draws differ among themselves wherever something is missing, and known cells never change.
     let data = scene.table("data.csv");
     let mut varied = 0;
-    for column in ["a", "b", "c", "d", "e"] {
-        let drawn = numbers(&first, column);
+    for name in ["a", "b", "c", "d", "e"] {
+        let drawn = numbers(&first, name);
+        let missing = column(&data, name).unwrap().missing();
         for row in 0..60 {
             let five = &drawn[5 * row..][..5];
-            match data.column(column).unwrap().is_missing(row) {
+            match missing[row] {
                 true => varied += usize::from(five.iter().any(|x| x != &five[0])),
                 false => assert!(five.iter().all(|x| x == &five[0])),
             }
@@ -381,18 +384,18 @@ fn long_tables_of_sequences_keep_their_rows() {
     scene.does(&["infer", "run", "--data", "long.csv", "--out", "o.csv"]);
     let (data, out) = (scene.table("long.csv"), scene.table("o.csv"));
     assert_eq!(names(&out), ["who", "day", "z.mean", "z.sd"]);
-    assert_eq!(out.column("who").unwrap(), data.column("who").unwrap());
+    let who = |table: &RecordBatch| column(table, "who").unwrap().texts();
+    assert_eq!(who(&out), who(&data));
     assert!(numbers(&out, "z.mean").iter().all(|x| x.is_finite()));
     scene.does(&["score", "run", "--data", "long.csv", "--out", "s.parquet"]);
-    assert_eq!(scene.table("s.parquet").rows(), data.rows());
+    assert_eq!(scene.table("s.parquet").num_rows(), data.num_rows());
 
     // Rows in another order give the same posteriors in that order.
-    let mixed: Vec<u32> = (0..data.rows() as u32)
-        .map(|r| (r * 7) % data.rows() as u32)
+    let mixed: Vec<u32> = (0..data.num_rows() as u32)
+        .map(|r| (r * 7) % data.num_rows() as u32)
         .collect();
-    assert_ne!(data.rows() % 7, 0);
-    let columns = data.columns().iter().map(|c| c.select(&mixed)).collect();
-    scene.store("mixed.csv", &Table::new(columns).unwrap());
+    assert_ne!(data.num_rows() % 7, 0);
+    scene.store("mixed.csv", &select_rows(&data, &mixed).unwrap());
     scene.does(&["infer", "run", "--data", "mixed.csv", "--out", "m.csv"]);
     let (straight, turned) = (
         numbers(&out, "z.mean"),
@@ -447,12 +450,12 @@ fn factors_of_three_and_vectors_work() {
     assert!(printed.contains("vector of 2"), "{printed}");
     scene.does(&["infer", "run", "--data", "data.csv", "--out", "o.csv"]);
     let out = scene.table("o.csv");
-    assert_eq!(out.rows(), 60);
+    assert_eq!(out.num_rows(), 60);
     assert_eq!(names(&out).len(), 6);
     scene.does(&["score", "run", "--data", "data.csv", "--out", "s.csv"]);
     scene.does(&["impute", "run", "--data", "data.csv", "--out", "i.csv"]);
     let full = scene.table("i.csv");
-    assert!((0..60).all(|row| full.columns().iter().all(|c| !c.is_missing(row))));
+    assert!(columns(&full).all(|c| !c.missing().contains(&true)));
 }
 
 #[test]
@@ -471,11 +474,9 @@ fn levels_that_one_format_spells_otherwise_are_the_same_levels() {
         ),
     );
     scene.does(&["fit", "m.toml", "--out", "run"]);
-    let table = scene.table("levels.csv");
-    let columns = table.columns().iter();
-    let columns =
-        columns.map(|c| Column::new(c.name.clone(), Cells::Numbers(c.numbers().unwrap())));
-    scene.store("levels.arrow", &Table::new(columns.collect()).unwrap());
+    let levels = scene.table("levels.csv");
+    let levels = columns(&levels).map(|c| (c.name(), floats(c)));
+    scene.store("levels.arrow", &table(levels).unwrap());
     scene.does(&["infer", "run", "--data", "levels.csv", "--out", "x.csv"]);
     let (_, noted) = scene.does(&["infer", "run", "--data", "levels.arrow", "--out", "y.csv"]);
     assert_eq!(noted, "");
@@ -507,17 +508,12 @@ fn gaps_are_filled_with_levels_however_they_are_spelled() {
         "{filled:?}"
     );
 
-    let columns = scene.table("levels.csv");
-    let columns = columns.columns().iter().map(|column| {
-        let all = column.numbers().unwrap();
-        let whole = |x: f64| (!x.is_nan()).then_some(x as i64);
-        let cells = match &column.name[..] {
-            "c" => Cells::Integers(all.into_iter().map(whole).collect()),
-            _ => Cells::Numbers(all),
-        };
-        Column::new(column.name.clone(), cells)
+    let levels = scene.table("levels.csv");
+    let levels = columns(&levels).map(|c| match c.name() {
+        "c" => ("c", integers(c, 1.0)),
+        name => (name, floats(c)),
     });
-    scene.store("levels.arrow", &Table::new(columns.collect()).unwrap());
+    scene.store("levels.arrow", &table(levels).unwrap());
     for words in [&[][..], &["--draws", "2"]] {
         let impute = ["impute", "run", "--data", "levels.arrow", "--out", "y.csv"];
         scene.does(&[&impute[..], words].concat());

@@ -3,6 +3,7 @@
 mod scene;
 
 use ramp_io::array::{Array, ArrayValues, write_arrays};
+use ramp_io::table::columns;
 use scene::{Scene, model, said, table};
 
 const TWO: &str = "[tree]\nnewick = \"(a,b)z;\"\n";
@@ -77,10 +78,7 @@ fn garbled_files_never_bring_it_down() {
         name: name.into(),
         shape: vec![60],
         values: ArrayValues::Numbers(
-            data.column(name)
-                .unwrap()
-                .numbers()
-                .unwrap()
+            scene::numbers(&data, name)
                 .iter()
                 .map(|&x| x as f32)
                 .collect(),
@@ -216,15 +214,15 @@ fn rows_without_anything_pass_through() {
     for command in ["infer", "score", "impute"] {
         scene.does(&[command, "run", "--data", "gaps.csv", "--out", "o.csv"]);
         let out = scene.table("o.csv");
-        assert_eq!(out.rows(), 15, "{command}");
-        for column in out.columns() {
-            assert!(!column.is_missing(0), "{command}: {}", column.name);
+        assert_eq!(out.num_rows(), 15, "{command}");
+        for column in columns(&out) {
+            assert!(!column.missing()[0], "{command}: {}", column.name());
         }
     }
     scene.does(&["infer", "run", "--data", "gaps.csv", "--out", "o.csv"]);
     let out = scene.table("o.csv");
     let (mean, sd) = ("left.mean", "left.sd");
-    let first = |name: &str| out.column(name).unwrap().numbers().unwrap()[0];
+    let first = |name: &str| scene::numbers(&out, name)[0];
     assert_eq!(
         (first(mean), first(sd)),
         (0.0, 1.0),
@@ -286,7 +284,7 @@ fn ten_thousand_columns_take_seconds() {
     scene.does(&["infer", "run", "--data", "wide.csv", "--out", "o.csv"]);
     // A tenth of this without others on the machine; the square of ten thousand would be hours.
     assert!(begun.elapsed().as_secs() < 300, "{:?}", begun.elapsed());
-    assert_eq!(scene.table("o.csv").rows(), 12);
+    assert_eq!(scene.table("o.csv").num_rows(), 12);
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn mistakes_get_a_sentence_and_exit_code_2() {
                 "pendulum",
                 "--family",
                 "beta",
-                "--beginning",
+                "--init",
                 "tracker",
             ],
             "only Gaussian latents",
@@ -156,7 +156,27 @@ fn mistakes_get_a_sentence_and_exit_code_2() {
         ),
         (
             &["reproduce", "pendulum", "--steps", "10", "--ahead", "9"],
-            "films of 10 frames cannot have 9 of them predicted",
+            "videos of 10 frames cannot have 9 of them predicted",
+        ),
+        (
+            &["reproduce", "pendulum", "--beginning", "circle"],
+            "called `--init` now; write `--init circle`",
+        ),
+        (
+            &["reproduce", "pose", "--beginning", "limbs"],
+            "called `--init` now",
+        ),
+        (
+            &["reproduce", "linear-tree", "--view", "natural"],
+            "called `--inputs` now; write `--inputs natural`",
+        ),
+        (
+            &["reproduce", "pendulum-sweep", "--hide", "0.1"],
+            "called `--mask` now",
+        ),
+        (
+            &["reproduce", "pendulum", "--without-rivals"],
+            "`--without-rivals` is called `--without-baselines` now",
         ),
     ] {
         let (code, sentence) = replaced(words);
@@ -228,17 +248,23 @@ fn a_full_disk_is_a_sentence_and_leaves_no_half_written_file() {
     assert!(said(&output).contains("cannot write"), "{}", said(&output));
     for left in std::fs::read_dir(folder.path().join("checkpoint")).unwrap() {
         let left = left.unwrap().path();
-        assert!(left.ends_with("curves.json"), "{} stays", left.display());
-        let whole: Result<serde_json::Value, _> =
-            serde_json::from_slice(&std::fs::read(left).unwrap());
-        assert!(whole.is_ok(), "nothing half-written stays");
+        let text = std::fs::read_to_string(&left).unwrap();
+        let lines: Vec<&str> = match left.file_name().and_then(|n| n.to_str()) {
+            Some("curves.json") => vec![&text],
+            Some("records.jsonl") => text.lines().collect(),
+            _ => panic!("{} stays", left.display()),
+        };
+        for line in lines {
+            let whole: Result<serde_json::Value, _> = serde_json::from_str(line);
+            assert!(whole.is_ok(), "nothing half-written stays");
+        }
     }
 }
 
 #[test]
-fn films_may_be_few_small_and_short() {
+fn videos_may_be_few_small_and_short() {
     let folder = tempfile::tempdir().unwrap();
-    let words = "reproduce pendulum --size 8 --sequences 30 --steps 3 --iterations 4 --batch 10 --without-rivals --out";
+    let words = "reproduce pendulum --size 8 --sequences 30 --steps 3 --iterations 4 --batch 10 --without-baselines --out";
     let output = ramp()
         .args(words.split(' '))
         .arg(folder.path())

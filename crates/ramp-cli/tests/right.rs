@@ -1,9 +1,9 @@
 //! Is it right? The commands on data from a linear-Gaussian tree, against exact inference.
 
 use assert_cmd::Command;
-use ramp_io::table::open_table;
+use ramp_io::table::{columns, open_table};
+use ramp_lab::experiments::linear_tree::data::{LinearTree, TreeSample};
 use ramp_lab::metrics::pearson;
-use ramp_lab::tree_data::{LinearTree, TreeSample};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashMap;
@@ -59,10 +59,10 @@ fn read(path: &Path) -> HashMap<String, Vec<f64>> {
     let mut reader = open_table(path).unwrap();
     let mut all: HashMap<String, Vec<f64>> = HashMap::new();
     while let Some(table) = reader.next(1000).unwrap() {
-        for column in table.columns() {
-            all.entry(column.name.clone())
+        for column in columns(&table) {
+            all.entry(column.name().to_owned())
                 .or_default()
-                .extend(column.numbers().unwrap());
+                .extend(column.numbers(0).unwrap());
         }
     }
     all

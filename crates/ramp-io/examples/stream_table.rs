@@ -1,12 +1,12 @@
 //! Tables larger than memory: writes a CSV of so many rows and 8 columns, streams it into every other format and back, and
 //! says how long it took and how much memory was ever used.
 //!
-//! `cargo run --release -p ramp-ml --example stream_table -- 10000000 /some/folder`
+//! `cargo run --release -p ramp-io --example stream_table -- 10000000 /some/folder`
 
-use ramp_io::table::{
-    Cells, Column, ColumnType, Table, create_table, open_table, rows_at_once, summarize,
-};
+use ramp_io::arrow::{ArrayRef, DataType, Field, Float64Array, Schema};
+use ramp_io::table::{columns, create_table, open_table, rows_at_once, summarize, table};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The most memory that the process ever used, where the system tells.
@@ -16,40 +16,42 @@ fn peak_memory() -> String {
     peak.map_or("unknown".into(), |peak| peak.trim().to_owned())
 }
 
+fn number_columns(names: impl Iterator<Item = String>) -> Schema {
+    let field = |name| Field::new(name, DataType::Float64, true);
+    Schema::new(names.map(field).collect::<Vec<_>>())
+}
+
 fn write_rows(path: &Path, rows: usize) -> ramp_io::Result<()> {
-    let columns: Vec<_> = (0..8)
-        .map(|i| (format!("x{i}"), ColumnType::Number))
-        .collect();
-    let mut writer = create_table(path, &columns)?;
+    let schema = number_columns((0..8).map(|i| format!("x{i}")));
+    let mut writer = create_table(path, &schema)?;
     for first in (0..rows).step_by(10_000) {
-        let column = |(i, (name, _)): (usize, &(String, ColumnType))| {
+        let column = |(i, field): (usize, &Arc<Field>)| {
             let cell = |row: usize| match (row + i) % 10 {
                 0 => f64::NAN,
                 _ => ((row * 8 + i) as f64 * 0.618).sin(),
             };
-            let numbers = (first..rows.min(first + 10_000)).map(cell).collect();
-            Column::new(name.clone(), Cells::Numbers(numbers))
+            let numbers = (first..rows.min(first + 10_000)).map(cell);
+            let numbers: ArrayRef = Arc::new(Float64Array::from_iter_values(numbers));
+            (field.name().clone(), numbers)
         };
-        writer.write(&Table::new(
-            columns.iter().enumerate().map(column).collect(),
-        )?)?;
+        writer.write(&table(schema.fields().iter().enumerate().map(column))?)?;
     }
     writer.finish()
 }
 
 fn copy(from: &Path, to: &Path) -> ramp_io::Result<()> {
     let mut reader = open_table(from)?;
-    let numbers: Vec<_> = reader
-        .names()
-        .iter()
-        .map(|name| (name.clone(), ColumnType::Number))
-        .collect();
-    let mut writer = create_table(to, &numbers)?;
-    while let Some(table) = reader.next(rows_at_once(numbers.len()))? {
-        let columns = table.columns().iter();
-        let columns =
-            columns.map(|c| Ok(Column::new(c.name.clone(), Cells::Numbers(c.numbers()?))));
-        writer.write(&Table::new(columns.collect::<ramp_io::Result<_>>()?)?)?;
+    let names = reader.schema();
+    let schema = number_columns(names.fields().iter().map(|field| field.name().clone()));
+    let mut writer = create_table(to, &schema)?;
+    let mut first_row = 0;
+    while let Some(rows) = reader.next(rows_at_once(schema.fields().len()))? {
+        let numbers = columns(&rows).map(|column| -> ramp_io::Result<(&str, ArrayRef)> {
+            let numbers = Float64Array::from(column.numbers(first_row)?);
+            Ok((column.name(), Arc::new(numbers)))
+        });
+        writer.write(&table(numbers.collect::<ramp_io::Result<Vec<_>>>()?)?)?;
+        first_row += rows.num_rows();
     }
     writer.finish()
 }

@@ -6,9 +6,6 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A setting or a piece of input that cannot be used as it is.
-    #[error("{0}")]
-    Invalid(String),
     /// A file could not be read or written.
     #[error("cannot {action} `{path}`: {source}")]
     File {
@@ -39,6 +36,12 @@ pub enum Error {
     /// Something is wrong with a model file.
     #[error(transparent)]
     ModelFile(#[from] crate::model_file::ModelFileError),
+    /// Something is wrong with a table.
+    #[error(transparent)]
+    Table(#[from] crate::table::TableError),
+    /// Something is wrong with arrays.
+    #[error(transparent)]
+    Array(#[from] crate::array::ArrayError),
     /// The engine said no.
     #[error(transparent)]
     Engine(#[from] ramp::Error),
@@ -47,7 +50,7 @@ pub enum Error {
 impl Error {
     /// The error with the file that it is about, where its sentence does not name it yet.
     pub(crate) fn in_file(self, path: &Path) -> Self {
-        if self.names_file(path) {
+        if self.names_file() {
             return self;
         }
         Error::InFile {
@@ -56,11 +59,12 @@ impl Error {
         }
     }
 
-    fn names_file(&self, path: &Path) -> bool {
+    fn names_file(&self) -> bool {
         match self {
             Error::File { .. } | Error::InFile { .. } => true,
             Error::Source(error) => error.names_file(),
-            Error::Invalid(text) => text.contains(&*path.to_string_lossy()),
+            Error::Table(error) => error.names_file(),
+            Error::Array(error) => error.names_file(),
             Error::Engine(error) => matches!(error, ramp::Error::Storage(_)),
             Error::ModelFile(_) | Error::Encode(_) | Error::Run(_) => false,
         }
@@ -85,7 +89,8 @@ engine_errors!(
     ramp::graph::GraphError,
     ramp::model::ModelError,
     ramp::network::NetworkError,
-    ramp::storage::StorageError
+    ramp::storage::StorageError,
+    ramp::train::TrainError
 );
 
 /// The result of a fallible call of this library.

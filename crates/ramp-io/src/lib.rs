@@ -2,7 +2,8 @@
 //!
 //! The way of a fit, and the folder that each station has here:
 //!
-//! - [`table`]: CSV, TSV, Parquet, Arrow IPC and NumPy files as streams of rows, read and written in constant memory.
+//! - [`table`]: CSV, TSV, Parquet, Arrow IPC and NumPy files as streams of Arrow `RecordBatch`es, read and written in
+//!   constant memory.
 //! - [`mod@array`]: NumPy arrays of any number of axes, such as sequences and images.
 //! - [`model_file`]: what the user wrote, checked: [`ModelFile`].
 //! - [`source`]: samples from tables, long tables of sequences, and arrays, some at a time.
@@ -22,6 +23,16 @@ pub mod stream;
 pub mod table;
 #[cfg(test)]
 mod tests;
+
+/// The Arrow types that appear in this library's signatures, of the one version that it is built with.
+pub mod arrow {
+    pub use arrow_array::cast::AsArray;
+    pub use arrow_array::{
+        Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
+        LargeStringArray, RecordBatch, StringArray, StringViewArray, types,
+    };
+    pub use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+}
 
 mod error;
 pub use encode::Encoder;

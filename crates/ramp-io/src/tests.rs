@@ -4,6 +4,7 @@ use crate::Error;
 use crate::encode::{Scale, ScaleKind};
 use crate::model_file::{Chain, ModelFile};
 use crate::source::{SampleReader, Samples};
+use crate::table::column;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::path::PathBuf;
@@ -176,9 +177,9 @@ type Sequences = Vec<(String, Vec<(f64, f64)>)>;
 
 fn sequences_of(samples: &Samples) -> Sequences {
     let table = samples.table().unwrap();
-    let names = table.column("who").unwrap().texts();
-    let times = table.column("day").unwrap().numbers().unwrap();
-    let values = table.column("x").unwrap().numbers().unwrap();
+    let names = column(table, "who").unwrap().texts();
+    let times = column(table, "day").unwrap().numbers(0).unwrap();
+    let values = column(table, "x").unwrap().numbers(0).unwrap();
     let sequences = samples.sequences.as_ref().unwrap();
     sequences
         .iter()
@@ -269,11 +270,10 @@ fn a_long_table_in_pieces_says_the_same_as_in_one() {
     while let Some(samples) = reader.next(100).unwrap() {
         let table = samples.table().unwrap();
         assert_eq!(
-            table.first_row(),
-            rows,
+            samples.first_row, rows,
             "rows keep their places in the file"
         );
-        rows += table.rows();
+        rows += table.num_rows();
         parts += 1;
         pieces.extend(sequences_of(&samples));
     }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use ramp_lab::error::LabError;
+use ramp_lab::experiments::linear_tree::data::LinearTree;
 use ramp_lab::figure::{
     Anchor, BLUE, BarSeries, Figure, GREEN, GREY, Image, Legend, Marker, ORANGE, PAGE_MM, Panel,
     SKY, Shape, Stroke, VERMILLION, WHITE, series, viridis,
 };
-use ramp_lab::tree_data::LinearTree;
 
 fn main() -> Result<(), LabError> {
     let folder = std::env::args_os()

@@ -4,8 +4,8 @@
 //! `cargo run --release -p ramp-lab --example pose_step -- [ITERATIONS] [THREADS]`
 
 use ramp_lab::experiments::pose::PoseRun;
-use ramp_lab::experiments::{Recipe, Scale};
-use ramp_lab::pose::Body;
+use ramp_lab::experiments::pose::data::Body;
+use ramp_lab::harness::{Recipe, Scale};
 use ramp_lab::timing::time_steps;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let run = PoseRun::new(Scale::Paper, Recipe::Paper, 0);
     let data = Body::default().poses(1000, 0).dataset()?;
     let mut model = run.model(&data)?;
-    let mut spec = run.train;
+    let mut spec = run.core.train;
     spec.iterations = iterations;
     let timing = time_steps(&mut model, &data, spec, threads)?;
     println!("{}", serde_json::to_string(&timing)?);

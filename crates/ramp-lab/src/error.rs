@@ -12,6 +12,43 @@ pub enum LabError {
     /// A generator or a model was asked for something that has no meaning.
     #[error("{0}")]
     Invalid(String),
+    /// Someone stopped a run; the same run goes on from there.
+    #[error("{what} was stopped after iteration {iteration} of {iterations}")]
+    Interrupted {
+        /// Which piece of work.
+        what: String,
+        /// Steps taken.
+        iteration: usize,
+        /// Steps in all.
+        iterations: usize,
+    },
+    /// A folder holds the state of another run.
+    #[error(
+        "{} holds the state of a run with other settings; give this one another folder",
+        folder.display()
+    )]
+    OtherRun {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A baseline's objective is no longer a number.
+    #[error(
+        "{method} lost its way: the objective of step {step} is not a number; use a smaller learning rate"
+    )]
+    Diverged {
+        /// Which baseline.
+        method: &'static str,
+        /// The step.
+        step: usize,
+    },
+    /// Something could not be written as JSON.
+    #[error("{what} cannot be written as JSON: {source}")]
+    Json {
+        /// What.
+        what: String,
+        /// Why.
+        source: serde_json::Error,
+    },
     /// A covariance has no inverse, so that there is no posterior to compute.
     #[error(
         "the covariance of {what} is not positive definite; give every node a positive variance"
@@ -56,5 +93,6 @@ engine_errors!(
     ramp::graph::GraphError,
     ramp::model::ModelError,
     ramp::network::NetworkError,
+    ramp::train::TrainError,
     ramp::storage::StorageError
 );

@@ -252,8 +252,8 @@ impl GaussianPosterior {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::linear_tree::data::LinearTree;
     use crate::metrics::pearson;
-    use crate::tree_data::LinearTree;
     use proptest::prelude::*;
 
     #[test]

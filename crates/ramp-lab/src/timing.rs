@@ -60,6 +60,6 @@ pub fn time_steps(
         ms_per_iter: median(counted),
         ms_least: counted.iter().copied().fold(f64::INFINITY, f64::min),
         free_energy: fit.records.last().map_or(f64::NAN, |r| r.free_energy),
-        peak_mb: crate::experiments::peak_rss_mb(),
+        peak_mb: crate::harness::peak_rss_mb(),
     })
 }

@@ -39,6 +39,10 @@ pub enum Error {
     #[error(transparent)]
     Model(#[from] crate::model::ModelError),
 
+    /// Settings of training, a checkpoint of another run, or someone who stopped it.
+    #[error(transparent)]
+    Train(#[from] crate::train::TrainError),
+
     /// A file that could not be read or written.
     #[error(transparent)]
     Storage(#[from] crate::storage::StorageError),

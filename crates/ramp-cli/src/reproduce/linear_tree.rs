@@ -1,7 +1,7 @@
-//! `ramp reproduce linear-tree`: its words and its table.
+//! `ramp reproduce linear-tree`: its arguments and its table.
 
-use super::words::{BbviWords, Choice, Tuning};
-use super::{cost, courses, tell};
+use super::args::{BbviArgs, Choice, Tuning};
+use super::{cost, report, trained};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp_lab::experiments::linear_tree::{LinearTreeResults, LinearTreeRun};
@@ -17,23 +17,22 @@ pub struct LinearTree {
     #[command(flatten)]
     tuning: Tuning,
     #[command(flatten)]
-    bbvi: BbviWords,
+    bbvi: BbviArgs,
 }
 
 impl LinearTree {
     fn settings(&self) -> LinearTreeRun {
         let choice = &self.choice;
         let mut run = LinearTreeRun::new(choice.scale(), choice.recipe(), choice.seed);
-        self.tuning
-            .apply(&mut run.n, &mut run.inputs, &mut run.train);
+        self.tuning.apply(&mut run.n, &mut run.core);
         self.bbvi.apply(&mut run.bbvi);
-        run.threads = choice.threads();
+        run.core.threads = choice.threads();
         run
     }
 
     pub fn run(self) -> Result<Ending, Failure> {
         let settings = self.settings();
-        tell(|watch| settings.run(&self.out, watch), table)
+        report(&settings, &self.out, table)
     }
 }
 
@@ -70,9 +69,5 @@ fn table(results: &LinearTreeResults) -> String {
             results.variance.mean_field[k],
         );
     }
-    text + &courses(
-        results.iterations,
-        results.ms_per_iteration,
-        results.bbvi_seconds,
-    ) + &cost(results.seconds, results.peak_rss_mb)
+    text + &trained(&results.training, results.bbvi_seconds) + &cost(&results.info)
 }

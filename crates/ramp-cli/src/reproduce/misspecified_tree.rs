@@ -1,7 +1,7 @@
-//! `ramp reproduce misspecified-tree`: its words and its table.
+//! `ramp reproduce misspecified-tree`: its arguments and its table.
 
-use super::words::{Choice, Tuning};
-use super::{cost, tell};
+use super::args::{Choice, Tuning};
+use super::{cost, report};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp_lab::experiments::misspecified_tree::{MisspecifiedTreeResults, MisspecifiedTreeRun};
@@ -30,15 +30,14 @@ impl MisspecifiedTree {
         let mut run = MisspecifiedTreeRun::new(choice.scale(), choice.recipe(), choice.seed);
         run.trees = self.trees.map_or(run.trees, usize::from);
         run.most_moves = usize::from(self.most_moves);
-        self.tuning
-            .apply(&mut run.n, &mut run.inputs, &mut run.train);
-        run.threads = choice.threads();
+        self.tuning.apply(&mut run.n, &mut run.core);
+        run.core.threads = choice.threads();
         run
     }
 
     pub fn run(self) -> Result<Ending, Failure> {
         let settings = self.settings();
-        tell(|watch| settings.run(&self.out, watch), table)
+        report(&settings, &self.out, table)
     }
 }
 
@@ -67,9 +66,5 @@ fn table(results: &MisspecifiedTreeResults) -> String {
         }
         text.push('\n');
     }
-    text + &format!(
-        "{} trees, {}",
-        results.trees.len(),
-        cost(results.seconds, results.peak_rss_mb)
-    )
+    text + &format!("{} trees, {}", results.trees.len(), cost(&results.info))
 }

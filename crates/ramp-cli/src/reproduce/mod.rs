@@ -1,5 +1,6 @@
-//! `ramp reproduce`: the experiments by name, and how their ends are told.
+//! `ramp reproduce`: the experiments by name, and how their ends are reported.
 
+mod args;
 mod linear_tree;
 mod misspecified_tree;
 mod nonlinear_sweep;
@@ -7,13 +8,14 @@ mod nonlinear_tree;
 mod pendulum;
 mod pendulum_sweep;
 mod pose;
-mod words;
 
 use crate::progress::Bar;
 use crate::{Ending, Failure};
 use clap::Subcommand;
+use ramp::train::Control;
 use ramp_lab::error::LabError;
-use ramp_lab::experiments::{Outcome, Watch};
+use ramp_lab::harness::{Experiment as Settings, Finished, RunInfo, Step, TrainingRun, Watch};
+use std::path::Path;
 
 #[derive(Subcommand)]
 pub enum Experiment {
@@ -42,7 +44,7 @@ pub enum Experiment {
                             Ctrl-C stops after the current step; the same command then goes on from there."
     )]
     NonlinearSweep(nonlinear_sweep::NonlinearSweep),
-    /// Films of a pendulum: its angle and angular velocity as a chain of two-dimensional latents
+    /// Videos of a pendulum: its angle and angular velocity as a chain of two-dimensional latents
     #[command(
         after_help = "Example:\n  ramp reproduce pendulum --scale quick --size 32 --seed 1\n\
                             Ctrl-C stops after the current step; the same command then goes on from there."
@@ -65,53 +67,79 @@ pub enum Experiment {
 impl Experiment {
     pub fn run(self) -> Result<Ending, Failure> {
         match self {
-            Experiment::LinearTree(words) => words.run(),
-            Experiment::MisspecifiedTree(words) => words.run(),
-            Experiment::NonlinearTree(words) => words.run(),
-            Experiment::NonlinearSweep(words) => words.run(),
-            Experiment::Pendulum(words) => words.run(),
-            Experiment::PendulumSweep(words) => words.run(),
-            Experiment::Pose(words) => words.run(),
+            Experiment::LinearTree(args) => args.run(),
+            Experiment::MisspecifiedTree(args) => args.run(),
+            Experiment::NonlinearTree(args) => args.run(),
+            Experiment::NonlinearSweep(args) => args.run(),
+            Experiment::Pendulum(args) => args.run(),
+            Experiment::PendulumSweep(args) => args.run(),
+            Experiment::Pose(args) => args.run(),
         }
     }
 }
 
-/// Runs an experiment with a progress bar and tells its end: a table and the files, or where it stopped.
-fn tell<R>(
-    run: impl FnOnce(&mut dyn Watch) -> Result<Outcome<R>, LabError>,
-    table: fn(&R) -> String,
+impl Watch for Bar {
+    fn start(&mut self, what: &str, iteration: usize, iterations: usize) {
+        Bar::start(self, what, iteration, iterations);
+    }
+
+    fn say(&mut self, what: &str) {
+        Bar::say(self, what);
+    }
+
+    fn step(&mut self, step: Step) -> Control {
+        Bar::step(self, step.iteration, step.free_energy, step.held_out)
+    }
+}
+
+/// Runs an experiment with a progress bar and reports its end: a table and the files, or where it stopped.
+fn report<E: Settings>(
+    settings: &E,
+    out: &Path,
+    table: fn(&E::Results) -> String,
 ) -> Result<Ending, Failure> {
     let outcome = {
         // The bar is gone before anything is printed.
         let mut bar = Bar::new();
-        run(&mut bar)?
+        settings.run(out, &mut bar)
     };
     match outcome {
-        Outcome::Done { results, files } => {
+        Ok(Finished { results, files, .. }) => {
             print!("{}", table(&results));
             for file in files {
                 println!("wrote {}", file.display());
             }
             Ok(Ending::Done)
         }
-        Outcome::Interrupted(at) => {
+        Err(LabError::Interrupted {
+            what,
+            iteration,
+            iterations,
+        }) => {
             eprintln!(
-                "stopped {} after iteration {} of {}; the same command goes on from there",
-                at.what, at.iteration, at.iterations
+                "stopped {what} after iteration {iteration} of {iterations}; the same command goes on from there"
             );
             Ok(Ending::Interrupted)
         }
+        Err(error) => Err(error.into()),
     }
 }
 
 /// How RAMP and BBVI were trained, as the beginning of a table's last line.
-fn courses(iterations: usize, ms_per_iteration: Option<f64>, bbvi_seconds: f64) -> String {
-    let step = ms_per_iteration.map_or(String::new(), |ms| format!(", {ms:.1} ms each"));
-    format!("{iterations} iterations{step}, BBVI {bbvi_seconds:.1} s, ")
+fn trained(run: &TrainingRun, bbvi_seconds: f64) -> String {
+    let step = run
+        .ms_per_iteration
+        .map_or(String::new(), |ms| format!(", {ms:.1} ms each"));
+    format!(
+        "{} iterations{step}, BBVI {bbvi_seconds:.1} s, ",
+        run.iterations
+    )
 }
 
 /// Time and memory as the end of the last line of a table.
-fn cost(seconds: f64, peak_rss_mb: Option<f64>) -> String {
-    let memory = peak_rss_mb.map_or(String::new(), |mb| format!(", {mb:.0} MB"));
-    format!("{seconds:.1} s in all{memory}\n")
+fn cost<S>(info: &RunInfo<S>) -> String {
+    let memory = info
+        .peak_rss_mb
+        .map_or(String::new(), |mb| format!(", {mb:.0} MB"));
+    format!("{:.1} s in all{memory}\n", info.seconds)
 }

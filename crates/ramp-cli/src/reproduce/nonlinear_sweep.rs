@@ -1,11 +1,11 @@
-//! `ramp reproduce nonlinear-sweep`: its words and its table.
+//! `ramp reproduce nonlinear-sweep`: its arguments and its table.
 
-use super::words::{BbviWords, Choice, LinkName, Tuning};
-use super::{cost, tell};
+use super::args::{BbviArgs, Choice, LinkName, Tuning};
+use super::{cost, report};
 use crate::{Ending, Failure};
 use clap::Args;
-use ramp_lab::experiments::Method;
 use ramp_lab::experiments::nonlinear_sweep::{NonlinearSweepResults, NonlinearSweepRun};
+use ramp_lab::experiments::nonlinear_tree::Method;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -27,7 +27,7 @@ pub struct NonlinearSweep {
     #[command(flatten)]
     tuning: Tuning,
     #[command(flatten)]
-    bbvi: BbviWords,
+    bbvi: BbviArgs,
 }
 
 impl NonlinearSweep {
@@ -42,16 +42,15 @@ impl NonlinearSweep {
         }
         run.seeds = self.seeds.map_or(run.seeds, usize::from);
         let cell = &mut run.cell;
-        self.tuning
-            .apply(&mut cell.n, &mut cell.inputs, &mut cell.train);
+        self.tuning.apply(&mut cell.n, &mut cell.core);
         self.bbvi.apply(&mut cell.bbvi);
-        cell.threads = choice.threads();
+        cell.core.threads = choice.threads();
         run
     }
 
     pub fn run(self) -> Result<Ending, Failure> {
         let settings = self.settings();
-        tell(|watch| settings.run(&self.out, watch), table)
+        report(&settings, &self.out, table)
     }
 }
 
@@ -65,8 +64,8 @@ fn table(results: &NonlinearSweepResults) -> String {
         let numbers: Vec<String> = values.iter().map(|v| format!("{v:.3}")).collect();
         numbers.join("  ")
     };
-    for &link in &results.settings.links {
-        for &noise in &results.settings.noises {
+    for &link in &results.info.settings.links {
+        for &noise in &results.info.settings.noises {
             let of = |method: Method| levels(results.level_means(link, noise, method));
             text += &format!(
                 "{:<16}{noise:>6}   {:<22}{:<22}{:<22}\n",
@@ -77,5 +76,5 @@ fn table(results: &NonlinearSweepResults) -> String {
             );
         }
     }
-    text + &cost(results.seconds, results.peak_rss_mb)
+    text + &cost(&results.info)
 }

@@ -1,7 +1,7 @@
-//! `ramp reproduce nonlinear-tree`: its words and its table.
+//! `ramp reproduce nonlinear-tree`: its arguments and its table.
 
-use super::words::{BbviWords, Choice, LinkName, Tuning};
-use super::{cost, courses, tell};
+use super::args::{BbviArgs, Choice, LinkName, Tuning};
+use super::{cost, report, trained};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp_lab::experiments::nonlinear_tree::{NonlinearTreeResults, NonlinearTreeRun};
@@ -23,7 +23,7 @@ pub struct NonlinearTree {
     #[command(flatten)]
     tuning: Tuning,
     #[command(flatten)]
-    bbvi: BbviWords,
+    bbvi: BbviArgs,
 }
 
 impl NonlinearTree {
@@ -32,16 +32,15 @@ impl NonlinearTree {
         let mut run = NonlinearTreeRun::new(choice.scale(), choice.recipe(), choice.seed);
         run.tree.link = self.link.into();
         run.tree.noise = self.noise;
-        self.tuning
-            .apply(&mut run.n, &mut run.inputs, &mut run.train);
+        self.tuning.apply(&mut run.n, &mut run.core);
         self.bbvi.apply(&mut run.bbvi);
-        run.threads = choice.threads();
+        run.core.threads = choice.threads();
         run
     }
 
     pub fn run(self) -> Result<Ending, Failure> {
         let settings = self.settings();
-        tell(|watch| settings.run(&self.out, watch), table)
+        report(&settings, &self.out, table)
     }
 }
 
@@ -77,9 +76,5 @@ fn table(results: &NonlinearTreeResults) -> String {
             reciprocal.bbvi[k],
         );
     }
-    text + &courses(
-        results.iterations,
-        results.ms_per_iteration,
-        results.bbvi_seconds,
-    ) + &cost(results.seconds, results.peak_rss_mb)
+    text + &trained(&results.training, results.bbvi_seconds) + &cost(&results.info)
 }

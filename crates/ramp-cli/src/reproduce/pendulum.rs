@@ -1,11 +1,11 @@
-//! `ramp reproduce pendulum`: its words and its table.
+//! `ramp reproduce pendulum`: its arguments and its table.
 
-use super::words::{Choice, Sequences, Tuning};
-use super::{cost, tell};
+use super::args::{Choice, Sequences, Tuning, renamed};
+use super::{cost, report};
 use crate::{Ending, Failure};
 use clap::{Args, ValueEnum};
-use ramp_lab::experiments::pendulum::{Beginning, PendulumResults, PendulumRun, Shape};
-use ramp_lab::pendulum::Pendulum as Films;
+use ramp_lab::experiments::pendulum::data::Pendulum as Videos;
+use ramp_lab::experiments::pendulum::{Init, PendulumResults, PendulumRun, Shape};
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -19,7 +19,7 @@ enum FamilyName {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum BeginningName {
+enum InitName {
     /// Random weights; the paper's
     Random,
     /// Frames tell a place on a circle, the principal components of their coarse versions
@@ -28,21 +28,21 @@ enum BeginningName {
     Tracker,
 }
 
-/// Sizes of films in place of the scale's.
+/// Sizes of videos in place of the scale's.
 #[derive(Args)]
-pub struct FilmWords {
+pub struct VideoArgs {
     /// Pixels on a side of a frame, in place of the scale's
     #[arg(long, value_parser = clap::value_parser!(u16).range(8..=512))]
     size: Option<u16>,
-    /// Frames in a film, in place of the scale's
+    /// Frames in a video, in place of the scale's
     #[arg(long, value_parser = clap::value_parser!(u16).range(3..))]
     steps: Option<u16>,
 }
 
-impl FilmWords {
-    pub fn apply(&self, films: &mut Films) {
-        films.size = self.size.map_or(films.size, usize::from);
-        films.steps = self.steps.map_or(films.steps, usize::from);
+impl VideoArgs {
+    pub fn apply(&self, videos: &mut Videos) {
+        videos.size = self.size.map_or(videos.size, usize::from);
+        videos.steps = self.steps.map_or(videos.steps, usize::from);
     }
 }
 
@@ -54,21 +54,25 @@ pub struct Pendulum {
     #[arg(long, default_value = "out/pendulum")]
     out: PathBuf,
     #[command(flatten)]
-    films: FilmWords,
-    /// Frames at the end of test films to be predicted from those before [default: a fifth of the film]
+    videos: VideoArgs,
+    /// Frames at the end of test videos to be predicted from those before [default: a fifth of the video]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     ahead: Option<u16>,
     /// What every latent is
     #[arg(long, value_enum, default_value = "gaussian")]
     family: FamilyName,
-    /// What the networks say before they learn; by default what suits recipe and latents
+    /// How the networks begin; by default what suits recipe and latents
     #[arg(long, value_enum)]
-    beginning: Option<BeginningName>,
+    init: Option<InitName>,
+    #[arg(long, hide = true, value_parser = renamed("--init"))]
+    beginning: Option<String>,
     /// Hidden units of every network, in place of the recipe's
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     hidden: Option<u16>,
     /// Leave out SVAE and CPC
     #[arg(long)]
+    without_baselines: bool,
+    #[arg(long, hide = true)]
     without_rivals: bool,
     #[command(flatten)]
     tuning: Tuning<Sequences>,
@@ -78,31 +82,37 @@ impl Pendulum {
     fn settings(&self) -> PendulumRun {
         let choice = &self.choice;
         let mut run = PendulumRun::new(choice.scale(), choice.recipe(), choice.seed);
-        self.films.apply(&mut run.films);
-        run.ahead = self.ahead.map_or((run.films.steps / 5).max(1), usize::from);
+        self.videos.apply(&mut run.videos);
+        run.ahead = self
+            .ahead
+            .map_or((run.videos.steps / 5).max(1), usize::from);
         run.hidden = self.hidden.map_or(run.hidden, usize::from);
         run = run.with_shape(match self.family {
             FamilyName::Gaussian => Shape::Gaussian,
             FamilyName::Beta => Shape::Beta,
             FamilyName::Circle => Shape::Circle,
         });
-        run.beginning = self.beginning.map(|b| match b {
-            BeginningName::Random => Beginning::Random,
-            BeginningName::Circle => Beginning::Circle,
-            BeginningName::Tracker => Beginning::Tracker,
+        run.init = self.init.map(|init| match init {
+            InitName::Random => Init::Random,
+            InitName::Circle => Init::Circle,
+            InitName::Tracker => Init::Tracker,
         });
-        self.tuning
-            .apply(&mut run.films.sequences, &mut run.inputs, &mut run.train);
-        if self.without_rivals {
-            run.rivals = None;
+        self.tuning.apply(&mut run.videos.sequences, &mut run.core);
+        if self.without_baselines {
+            run.baselines = None;
         }
-        run.threads = choice.threads();
+        run.core.threads = choice.threads();
         run
     }
 
     pub fn run(self) -> Result<Ending, Failure> {
+        if self.without_rivals {
+            return Err(Failure::user(
+                "the option `--without-rivals` is called `--without-baselines` now",
+            ));
+        }
         let settings = self.settings();
-        tell(|watch| settings.run(&self.out, watch), table)
+        report(&settings, &self.out, table)
     }
 }
 
@@ -135,5 +145,5 @@ fn table(results: &PendulumResults) -> String {
             stay.to_degrees()
         );
     }
-    text + &cost(results.seconds, results.peak_rss_mb)
+    text + &cost(&results.info)
 }

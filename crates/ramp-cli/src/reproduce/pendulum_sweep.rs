@@ -1,8 +1,8 @@
-//! `ramp reproduce pendulum-sweep`: its words and its table.
+//! `ramp reproduce pendulum-sweep`: its arguments and its table.
 
-use super::pendulum::FilmWords;
-use super::words::{Choice, Sequences, Tuning};
-use super::{cost, tell};
+use super::args::{Choice, Sequences, Tuning};
+use super::pendulum::VideoArgs;
+use super::{cost, report};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp_lab::experiments::pendulum_sweep::{PendulumSweepResults, PendulumSweepRun};
@@ -22,7 +22,7 @@ pub struct PendulumSweep {
     #[arg(long = "rate", allow_negative_numbers = true)]
     rates: Vec<f64>,
     #[command(flatten)]
-    films: FilmWords,
+    videos: VideoArgs,
     #[command(flatten)]
     tuning: Tuning<Sequences>,
 }
@@ -40,16 +40,16 @@ impl PendulumSweep {
             run.rates = rates;
         }
         let cell = &mut run.cell;
-        self.films.apply(&mut cell.films);
+        self.videos.apply(&mut cell.videos);
         self.tuning
-            .apply(&mut cell.films.sequences, &mut cell.inputs, &mut cell.train);
+            .apply(&mut cell.videos.sequences, &mut cell.core);
         run.threads = choice.threads();
         run
     }
 
     pub fn run(self) -> Result<Ending, Failure> {
         let settings = self.settings();
-        tell(|watch| settings.run(&self.out, watch), table)
+        report(&settings, &self.out, table)
     }
 }
 
@@ -66,6 +66,5 @@ fn table(results: &PendulumSweepResults) -> String {
             cell.hidden, cell.learning_rate, cell.free_energy, r2[0], r2[1], r2[2]
         );
     }
-    text + "free energy in nats per frame, R² on test films; "
-        + &cost(results.seconds, results.peak_rss_mb)
+    text + "free energy in nats per frame, R² on test videos; " + &cost(&results.info)
 }

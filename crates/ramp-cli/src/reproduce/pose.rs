@@ -1,14 +1,14 @@
-//! `ramp reproduce pose`: its words and its table.
+//! `ramp reproduce pose`: its arguments and its table.
 
-use super::words::{Choice, Tuning};
-use super::{cost, tell};
+use super::args::{Choice, Tuning, renamed};
+use super::{cost, report};
 use crate::{Ending, Failure};
 use clap::{Args, ValueEnum};
-use ramp_lab::experiments::pose::{PoseBeginning, PoseResults, PoseRun};
+use ramp_lab::experiments::pose::{PoseInit, PoseResults, PoseRun};
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, ValueEnum)]
-enum BeginningName {
+enum InitName {
     /// Random weights; the paper's
     Random,
     /// Limbs are told apart from the tips inwards, by linear maps
@@ -28,10 +28,12 @@ pub struct Pose {
     /// Held-out images, in place of the scale's
     #[arg(long, value_parser = clap::value_parser!(u32).range(20..))]
     test: Option<u32>,
-    /// What the networks say before they learn, in place of the recipe's
+    /// How the networks begin, in place of the recipe's
     #[arg(long, value_enum)]
-    beginning: Option<BeginningName>,
-    /// Variations of each training image to learn from, itself included, in place of the recipe's
+    init: Option<InitName>,
+    #[arg(long, hide = true, value_parser = renamed("--init"))]
+    beginning: Option<String>,
+    /// Variants of each training image to learn from (augmentation), itself included, in place of the recipe's
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=20))]
     variations: Option<u32>,
     #[command(flatten)]
@@ -44,23 +46,22 @@ impl Pose {
         let mut run = PoseRun::new(choice.scale(), choice.recipe(), choice.seed);
         run.joints.clone_from(&self.joints);
         run.test = self.test.map_or(run.test, |n| n as usize);
-        if let Some(beginning) = self.beginning {
-            run.beginning = match beginning {
-                BeginningName::Random => PoseBeginning::Random,
-                BeginningName::Limbs => PoseBeginning::Limbs,
+        if let Some(init) = self.init {
+            run.init = match init {
+                InitName::Random => PoseInit::Random,
+                InitName::Limbs => PoseInit::Limbs,
             };
         }
-        let of_each = &mut run.variations.of_each;
+        let of_each = &mut run.augmentation.of_each;
         *of_each = self.variations.map_or(*of_each, |n| n as usize);
-        self.tuning
-            .apply(&mut run.n, &mut run.inputs, &mut run.train);
-        run.threads = choice.threads();
+        self.tuning.apply(&mut run.n, &mut run.core);
+        run.core.threads = choice.threads();
         run
     }
 
     pub fn run(self) -> Result<Ending, Failure> {
         let settings = self.settings();
-        tell(|watch| settings.run(&self.out, watch), table)
+        report(&settings, &self.out, table)
     }
 }
 
@@ -94,10 +95,10 @@ fn table(results: &PoseResults) -> String {
         results.occlusion.iter().map(of).sum::<f64>().to_degrees() / limbs
     };
     text += &format!(
-        "a limb whose joint is hidden: {:.1}° off through the tree, {:.1}° by neighbours alone, {:.1}° by its mean direction\n",
+        "a limb whose joint is occluded: {:.1}° off through the tree, {:.1}° by neighbours alone, {:.1}° by its mean direction\n",
         off(|o| o.tree),
         off(|o| o.neighbours),
         off(|o| o.mean)
     );
-    text + &cost(results.seconds, results.peak_rss_mb)
+    text + &cost(&results.info)
 }

@@ -3,7 +3,8 @@
 // Every test program uses its own part.
 #![allow(dead_code)]
 
-use ramp_io::table::{Table, create_table, open_table};
+use ramp_io::arrow::RecordBatch;
+use ramp_io::table::{column, concat_rows, create_table, open_table};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -122,19 +123,15 @@ impl Scene {
     }
 
     /// All rows of a table.
-    pub fn table(&self, name: &str) -> Table {
+    pub fn table(&self, name: &str) -> RecordBatch {
         let mut reader = open_table(&self.path(name)).unwrap();
-        reader.next(1 << 20).unwrap().unwrap()
+        let parts: Vec<_> = std::iter::from_fn(|| reader.next(1 << 20).unwrap()).collect();
+        concat_rows(&parts).unwrap()
     }
 
     /// A table in a file, by its ending.
-    pub fn store(&self, name: &str, table: &Table) {
-        let columns: Vec<_> = table
-            .columns()
-            .iter()
-            .map(|c| (c.name.clone(), c.cells.column_type()))
-            .collect();
-        let mut writer = create_table(&self.path(name), &columns).unwrap();
+    pub fn store(&self, name: &str, table: &RecordBatch) {
+        let mut writer = create_table(&self.path(name), table.schema_ref()).unwrap();
         writer.write(table).unwrap();
         writer.finish().unwrap();
     }
@@ -199,11 +196,12 @@ pub const CHAIN: &str =
     "[tree]\nchain = { sequence = \"who\", time = \"day\", observe = [\"heart\", \"sleep\"] }\n";
 
 /// The numbers of a column.
-pub fn numbers(table: &Table, column: &str) -> Vec<f64> {
-    table.column(column).unwrap().numbers().unwrap()
+pub fn numbers(table: &RecordBatch, name: &str) -> Vec<f64> {
+    column(table, name).unwrap().numbers(0).unwrap()
 }
 
 /// The names of all columns.
-pub fn names(table: &Table) -> Vec<&str> {
-    table.columns().iter().map(|c| &c.name[..]).collect()
+pub fn names(table: &RecordBatch) -> Vec<&str> {
+    let fields = table.schema_ref().fields().iter();
+    fields.map(|field| &field.name()[..]).collect()
 }

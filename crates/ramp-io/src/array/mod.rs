@@ -14,12 +14,14 @@
 //! # Ok::<(), ramp_io::Error>(())
 //! ```
 
+mod error;
 pub(crate) mod npy;
 pub(crate) mod zip;
 
+pub use error::{ArchiveDamage, ArrayDamage, ArrayError};
+
 use crate::{Error, Result};
 use npy::{Element, Header};
-use ramp::names::{hint, shortened};
 use ramp::storage::PendingFile;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -78,32 +80,34 @@ pub fn write_arrays(path: &Path, arrays: &[Array], deflate: bool) -> Result<()> 
             ArrayValues::Bytes(values) => values.len(),
         };
         if size != Some(count) {
-            return Err(Error::Invalid(format!(
-                "array `{}` has {count} elements, which is not what its shape {:?} holds",
-                array.name, array.shape
-            )));
+            return Err(ArrayError::OtherShape {
+                name: array.name.clone(),
+                count,
+                shape: array.shape.clone(),
+            }
+            .into());
         }
         if archive && (array.name.is_empty() || array.name.len() > 1000) {
-            return Err(Error::Invalid(format!(
-                "array {} for `{}` needs a name of at most 1000 letters",
-                place + 1,
-                path.display()
-            )));
+            return Err(ArrayError::Unnamed {
+                path: path.to_path_buf(),
+                place: place + 1,
+            }
+            .into());
         }
         if arrays[..place].iter().any(|other| other.name == array.name) {
-            return Err(Error::Invalid(format!(
-                "two arrays for `{}` are named `{}`: give them different names",
-                path.display(),
-                array.name
-            )));
+            return Err(ArrayError::SameName {
+                path: path.to_path_buf(),
+                name: array.name.clone(),
+            }
+            .into());
         }
     }
     if !archive && arrays.len() != 1 {
-        return Err(Error::Invalid(format!(
-            "`{}` holds one array, not {}: write them to an .npz file",
-            path.display(),
-            arrays.len()
-        )));
+        return Err(ArrayError::NotOne {
+            path: path.to_path_buf(),
+            count: arrays.len(),
+        }
+        .into());
     }
     let failed = |source| Error::File {
         action: "write",
@@ -144,15 +148,14 @@ fn write_array(to: &mut dyn Write, array: &Array) -> io::Result<()> {
     }
 }
 
-fn is_archive(path: &Path) -> Result<bool> {
+fn is_archive(path: &Path) -> Result<bool, ArrayError> {
     let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
     match extension.to_str() {
         Some("npy") => Ok(false),
         Some("npz") => Ok(true),
-        _ => Err(Error::Invalid(format!(
-            "`{}` is not a NumPy file: the name must end in .npy or .npz",
-            path.display()
-        ))),
+        _ => Err(ArrayError::UnknownFormat {
+            path: path.to_path_buf(),
+        }),
     }
 }
 
@@ -168,22 +171,24 @@ impl ArrayReader {
     /// Opens the array of this name, or the only one of the file.
     pub fn open(path: &Path, name: Option<&str>) -> Result<Self> {
         let mut all = Self::open_all(path)?;
-        let names = || all.iter().map(|reader| reader.name.as_str());
+        let in_file = || path.to_path_buf();
+        let names = || all.iter().map(|reader| reader.name.clone()).collect();
         match name {
             Some(name) => match all.iter().position(|reader| reader.name == name) {
                 Some(place) => Ok(all.swap_remove(place)),
-                None => Err(Error::Invalid(format!(
-                    "there is no array `{name}` in `{}`: {}",
-                    path.display(),
-                    hint(name, names())
-                ))),
+                None => Err(ArrayError::NotInFile {
+                    path: in_file(),
+                    name: name.to_owned(),
+                    names: names(),
+                }
+                .into()),
             },
             None if all.len() == 1 => Ok(all.swap_remove(0)),
-            None => Err(Error::Invalid(format!(
-                "`{}` has more than one array: say which, {}",
-                path.display(),
-                hint("", names())
-            ))),
+            None => Err(ArrayError::Several {
+                path: in_file(),
+                names: names(),
+            }
+            .into()),
         }
     }
 
@@ -213,7 +218,7 @@ impl ArrayReader {
             let source = MemberReader::without_checksum(file, member);
             return Ok(vec![Self::new(path, name, length, source)?]);
         }
-        let members = zip::members(&file, length).map_err(|why| unusable(path, &why))?;
+        let members = zip::members(&file, length).map_err(|why| unusable(path, why))?;
         let mut readers: Vec<Self> = Vec::new();
         for member in members {
             let Some(name) = member.name.strip_suffix(".npy").map(str::to_owned) else {
@@ -224,29 +229,26 @@ impl ArrayReader {
             readers.push(Self::new(path, name, size, source)?);
         }
         if readers.is_empty() {
-            return Err(unusable(path, "it has no array"));
+            return Err(unusable(path, ArchiveDamage::NoArray));
         }
         let mut names: Vec<&str> = readers.iter().map(|reader| reader.name.as_str()).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(unusable(
-                path,
-                &format!("it has two arrays named `{}`", shortened(twice[0])),
-            ));
+            let name = twice[0].to_owned();
+            return Err(unusable(path, ArchiveDamage::SameName { name }));
         }
         Ok(readers)
     }
 
     fn new(path: &Path, name: String, size: u64, mut source: MemberReader) -> Result<Self> {
-        let header = Header::read(&mut source).map_err(|why| array_unusable(path, &name, &why))?;
+        let header = Header::read(&mut source).map_err(|why| array_unusable(path, &name, why))?;
         if header.length.checked_add(header.bytes) != Some(size) {
-            let why = format!(
-                "its shape {:?} takes {} bytes, but it has {}",
-                header.shape,
-                header.bytes,
-                size - header.length.min(size)
-            );
-            return Err(array_unusable(path, &name, &why));
+            let why = ArrayDamage::Size {
+                expected: header.bytes,
+                found: size - header.length.min(size),
+                shape: header.shape,
+            };
+            return Err(array_unusable(path, &name, why));
         }
         Ok(Self {
             path: path.to_path_buf(),
@@ -316,13 +318,9 @@ impl ArrayReader {
 
     fn room<T: Clone + Default>(&self, count: usize) -> Result<Vec<T>> {
         let mut values = Vec::new();
-        values.try_reserve_exact(count).map_err(|_| {
-            array_unusable(
-                &self.path,
-                &self.name,
-                &format!("its {count} elements do not fit into memory"),
-            )
-        })?;
+        values
+            .try_reserve_exact(count)
+            .map_err(|_| array_unusable(&self.path, &self.name, ArrayDamage::Memory { count }))?;
         values.resize(count, T::default());
         Ok(values)
     }
@@ -340,13 +338,14 @@ impl ArrayReader {
     ) -> Result<()> {
         let (all, width, size) = (self.rows(), self.width(), self.header.element.size);
         if rows.start > rows.end || rows.end > all {
-            return Err(Error::Invalid(format!(
-                "array `{}` of `{}` has {all} rows, so there are no rows {} to {}",
-                self.name,
-                self.path.display(),
-                rows.start,
-                rows.end
-            )));
+            return Err(ArrayError::NoSuchRows {
+                path: self.path.clone(),
+                name: self.name.clone(),
+                rows: all,
+                from: rows.start,
+                to: rows.end,
+            }
+            .into());
         }
         if rows.is_empty() || width == 0 {
             return Ok(());
@@ -389,7 +388,8 @@ impl ArrayReader {
             io::ErrorKind::InvalidData
             | io::ErrorKind::InvalidInput
             | io::ErrorKind::UnexpectedEof => {
-                array_unusable(path, name, &format!("it is damaged ({e})"))
+                let said = e.to_string();
+                array_unusable(path, name, ArrayDamage::Damaged { said })
             }
             _ => Error::File {
                 action: "read",
@@ -416,14 +416,19 @@ impl ArrayReader {
     }
 }
 
-fn unusable(path: &Path, why: &str) -> Error {
-    Error::Invalid(format!("`{}` cannot be read: {why}", path.display()))
+fn unusable(path: &Path, why: ArchiveDamage) -> Error {
+    ArrayError::Archive {
+        path: path.to_path_buf(),
+        why,
+    }
+    .into()
 }
 
-fn array_unusable(path: &Path, name: &str, why: &str) -> Error {
-    Error::Invalid(format!(
-        "array `{}` of `{}` cannot be read: {why}",
-        shortened(name),
-        path.display()
-    ))
+fn array_unusable(path: &Path, name: &str, why: ArrayDamage) -> Error {
+    ArrayError::Unusable {
+        path: path.to_path_buf(),
+        name: name.to_owned(),
+        why,
+    }
+    .into()
 }

@@ -1,6 +1,6 @@
 //! The NPY format: what the header says, and elements to numbers.
 
-use ramp::names::shortened;
+use super::ArrayDamage;
 use std::io::{self, Read};
 
 /// Headers are a few hundred bytes; a longer one is not one.
@@ -42,7 +42,7 @@ impl Element {
     }
 
     /// From NumPy's code, such as `<f4`.
-    fn parse(code: &str) -> Result<Self, String> {
+    fn parse(code: &str) -> Result<Self, ArrayDamage> {
         let (order, rest) = match code.as_bytes().first() {
             Some(b'<' | b'>' | b'|' | b'=') => (code.as_bytes()[0], &code[1..]),
             _ => (b'<', code),
@@ -60,16 +60,10 @@ impl Element {
         };
         let (Some(kind), Some(size)) = (kind, size) else {
             return Err(match rest.as_bytes().first() {
-                Some(b'O') => {
-                    "it holds Python objects, which are not safe to read: save plain numbers".into()
-                }
-                Some(b'U' | b'S') => {
-                    "it holds texts: save plain numbers, or a table as .csv or .parquet".into()
-                }
-                Some(b'c') => {
-                    "it holds complex numbers: save real and imaginary parts as two arrays".into()
-                }
-                _ => format!("its type `{}` is not a plain number", shortened(code)),
+                Some(b'O') => ArrayDamage::Objects,
+                Some(b'U' | b'S') => ArrayDamage::Texts,
+                Some(b'c') => ArrayDamage::Complex,
+                _ => ArrayDamage::Type { code: code.into() },
             });
         };
         let known: &[usize] = match kind {
@@ -78,10 +72,7 @@ impl Element {
             _ => &[1, 2, 4, 8],
         };
         if !known.contains(&size) {
-            return Err(format!(
-                "its type `{}` is not a number of 8 to 64 bits",
-                shortened(code)
-            ));
+            return Err(ArrayDamage::Width { code: code.into() });
         }
         Ok(Self {
             kind,
@@ -175,12 +166,12 @@ pub(crate) struct Header {
 
 impl Header {
     /// Reads a header; the error says in half a sentence what is wrong with it.
-    pub(crate) fn read(from: &mut impl Read) -> Result<Self, String> {
-        let damaged = |_: io::Error| "it ends within its header".to_owned();
+    pub(crate) fn read(from: &mut impl Read) -> Result<Self, ArrayDamage> {
+        let damaged = |_: io::Error| ArrayDamage::HeaderCut;
         let mut start = [0; 8];
         from.read_exact(&mut start).map_err(damaged)?;
         if &start[..6] != MAGIC {
-            return Err("it does not begin as an NPY file".into());
+            return Err(ArrayDamage::NotNpy);
         }
         let (width, length) = match start[6] {
             1 => {
@@ -193,14 +184,14 @@ impl Header {
                 from.read_exact(&mut bytes).map_err(damaged)?;
                 (4, u32::from_le_bytes(bytes) as usize)
             }
-            version => return Err(format!("it is of the unknown NPY version {version}")),
+            version => return Err(ArrayDamage::Version { version }),
         };
         if length > LONGEST_HEADER {
-            return Err(format!("its header claims to have {length} bytes"));
+            return Err(ArrayDamage::LongHeader { length });
         }
         let mut text = vec![0; length];
         from.read_exact(&mut text).map_err(damaged)?;
-        let text = std::str::from_utf8(&text).map_err(|_| "its header is not text")?;
+        let text = std::str::from_utf8(&text).map_err(|_| ArrayDamage::HeaderNotText)?;
         let (element, fortran_order, shape) = parse_header(text)?;
         let bytes = shape
             .iter()
@@ -208,7 +199,7 @@ impl Header {
                 bytes.checked_mul(axis as u64)
             })
             .filter(|&bytes| bytes <= i64::MAX as u64)
-            .ok_or("its shape is larger than any file")?;
+            .ok_or(ArrayDamage::Shape)?;
         Ok(Self {
             element,
             fortran_order,
@@ -245,8 +236,8 @@ impl Header {
 }
 
 /// Takes apart `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`.
-fn parse_header(text: &str) -> Result<(Element, bool, Vec<usize>), String> {
-    let broken = || "its header is not one that NumPy writes".to_owned();
+fn parse_header(text: &str) -> Result<(Element, bool, Vec<usize>), ArrayDamage> {
+    let broken = || ArrayDamage::Header;
     let mut rest = text.trim().strip_prefix('{').ok_or_else(broken)?;
     let (mut element, mut fortran_order, mut shape) = (None, None, None);
     loop {
@@ -263,7 +254,7 @@ fn parse_header(text: &str) -> Result<(Element, bool, Vec<usize>), String> {
         match key {
             "descr" => {
                 if value.starts_with('[') {
-                    return Err("its elements are records: save one array per field".into());
+                    return Err(ArrayDamage::Records);
                 }
                 let (code, after) = quoted(value).ok_or_else(broken)?;
                 element = Some(Element::parse(code)?);
@@ -347,6 +338,7 @@ mod tests {
                 "{{'descr': {descr}, 'fortran_order': False, 'shape': (3,), }}"
             ))
             .unwrap_err()
+            .to_string()
         };
         assert!(say("'|O'").contains("Python objects"));
         assert!(say("'<U5'").contains("texts"));

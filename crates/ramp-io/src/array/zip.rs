@@ -1,24 +1,22 @@
-//! Zip archives, as far as NumPy writes them: members stored or deflated, also beyond 4 GB.
-//!
-//! By hand, because all of it is two records and a trailer, and every size in them must be doubted anyway.
+//! Zip archives of arrays: the directory is read and written by the `zip` crate; members are read from any place on, several at
+//! once, and every size in the directory is doubted.
 
+use super::ArchiveDamage;
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
-use flate2::write::DeflateEncoder;
-use ramp::names::shortened;
 use ramp::storage::PendingFile;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, PoisonError};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipArchive};
 
-/// A directory longer than this has some hundred thousand members, which no NPZ has.
-const LONGEST_DIRECTORY: u64 = 64 << 20;
+/// More members than this no NPZ has.
+const MOST_MEMBERS: usize = 1 << 20;
 
 /// An archive that unpacks to more than a gigabyte and to so many times its size is made to fill the memory.
 const LARGEST_UNCHECKED: u64 = 1 << 30;
 const LARGEST_RATIO: u64 = 200;
-
-const TOO_LARGE: u32 = u32::MAX;
 
 /// A file that several readers share, each with its own place in it.
 pub(crate) type Shared = Arc<Mutex<File>>;
@@ -26,10 +24,10 @@ pub(crate) type Shared = Arc<Mutex<File>>;
 /// Part of a shared file.
 #[derive(Clone)]
 pub(crate) struct Part {
-    pub(crate) file: Shared,
-    pub(crate) start: u64,
-    pub(crate) length: u64,
-    pub(crate) at: u64,
+    file: Shared,
+    start: u64,
+    length: u64,
+    at: u64,
 }
 
 impl Read for Part {
@@ -42,6 +40,18 @@ impl Read for Part {
         let count = file.read(&mut into[..most])?;
         self.at += count as u64;
         Ok(count)
+    }
+}
+
+impl Seek for Part {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let place = match to {
+            SeekFrom::Start(place) => Some(place),
+            SeekFrom::End(by) => self.length.checked_add_signed(by),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = place.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
     }
 }
 
@@ -59,151 +69,74 @@ pub(crate) struct Member {
     pub(crate) size: u64,
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from(u16_at(bytes, at)) | u32::from(u16_at(bytes, at + 2)) << 16
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
-}
-
-/// The members of an archive; the error says in half a sentence what is wrong with it.
-pub(crate) fn members(file: &Shared, length: u64) -> Result<Vec<Member>, String> {
-    let part = |start: u64, size: u64| -> Result<Vec<u8>, String> {
-        if start.checked_add(size).is_none_or(|end| end > length) || size > LONGEST_DIRECTORY {
-            return Err("it is cut off or damaged".into());
-        }
-        let mut bytes = vec![0; size as usize];
-        let mut reader = Part {
-            file: file.clone(),
-            start,
-            length: size,
-            at: 0,
-        };
-        reader.read_exact(&mut bytes).map_err(|e| e.to_string())?;
-        Ok(bytes)
+/// The members of an archive.
+pub(crate) fn members(file: &Shared, length: u64) -> Result<Vec<Member>, ArchiveDamage> {
+    let whole = Part {
+        file: file.clone(),
+        start: 0,
+        length,
+        at: 0,
     };
-    let tail_start = length.saturating_sub(22 + 0xffff);
-    let tail = part(tail_start, length - tail_start)?;
-    let end = (0..(tail.len() + 1).saturating_sub(22))
-        .rev()
-        .find(|&at| tail[at..].starts_with(b"PK\x05\x06"))
-        .ok_or("it is not a zip archive, or cut off")?;
-    let mut count = u64::from(u16_at(&tail, end + 10));
-    let mut size = u64::from(u32_at(&tail, end + 12));
-    let mut start = u64::from(u32_at(&tail, end + 16));
-    if end >= 20 && tail[end - 20..].starts_with(b"PK\x06\x07") {
-        let large = part(u64_at(&tail, end - 20 + 8), 56)?;
-        if !large.starts_with(b"PK\x06\x06") {
-            return Err("its directory is damaged".into());
-        }
-        (count, size, start) = (u64_at(&large, 32), u64_at(&large, 40), u64_at(&large, 48));
+    let said = |e: zip::result::ZipError| ArchiveDamage::Said {
+        said: e.to_string(),
+    };
+    let mut archive = ZipArchive::new(BufReader::new(whole)).map_err(said)?;
+    if archive.len() > MOST_MEMBERS {
+        return Err(ArchiveDamage::Directory);
     }
-    let directory = part(start, size)?;
-    let mut members = Vec::new();
-    let (mut at, mut total) = (0, 0_u64);
-    for _ in 0..count {
-        let (mut member, used, header) = entry(&directory[at.min(directory.len())..])?;
-        at += used;
-        let local = part(header, 30)?;
-        if !local.starts_with(b"PK\x03\x04") {
-            return Err(format!(
-                "its member `{}` is damaged",
-                shortened(&member.name)
-            ));
+    let twice = archive.has_duplicate_names();
+    let (mut members, mut total) = (Vec::new(), 0_u64);
+    for place in 0..archive.len() {
+        let found = archive.by_index_raw(place).map_err(said)?;
+        let name = String::from_utf8_lossy(found.name_raw()).into_owned();
+        let deflated = match found.compression() {
+            CompressionMethod::Stored => false,
+            CompressionMethod::Deflated => true,
+            method => {
+                let method = method.to_string();
+                return Err(ArchiveDamage::Method {
+                    member: name,
+                    method,
+                });
+            }
+        };
+        if found.encrypted() {
+            return Err(ArchiveDamage::Encrypted { member: name });
         }
-        member.start = header + 30 + u64::from(u16_at(&local, 26)) + u64::from(u16_at(&local, 28));
-        if member
-            .start
-            .checked_add(member.packed)
-            .is_none_or(|end| end > length)
-        {
-            return Err(format!(
-                "its member `{}` is cut off",
-                shortened(&member.name)
-            ));
+        let member = Member {
+            deflated,
+            checksum: found.crc32(),
+            start: found.data_start().unwrap_or(length),
+            packed: found.compressed_size(),
+            size: found.size(),
+            name,
+        };
+        let end = member.start.checked_add(member.packed);
+        if end.is_none_or(|end| end > length) {
+            return Err(ArchiveDamage::CutOff {
+                member: member.name,
+            });
         }
         if !member.deflated && member.packed != member.size {
-            return Err(format!(
-                "its member `{}` is damaged",
-                shortened(&member.name)
-            ));
+            return Err(ArchiveDamage::Damaged {
+                member: member.name,
+            });
         }
         total = total.saturating_add(member.size);
         members.push(member);
     }
+    if let (true, Some(member)) = (twice, members.first()) {
+        return Err(ArchiveDamage::SameName {
+            name: member.name.trim_end_matches(".npy").to_owned(),
+        });
+    }
     if total > LARGEST_UNCHECKED && total / LARGEST_RATIO > length {
-        return Err(format!(
-            "it would unpack to {} MB, more than {LARGEST_RATIO} times its size",
-            total >> 20
-        ));
+        return Err(ArchiveDamage::Bomb {
+            megabytes: total >> 20,
+            ratio: LARGEST_RATIO,
+        });
     }
     Ok(members)
-}
-
-/// A member as the directory has it, how long its entry is, and where its own header stands.
-fn entry(bytes: &[u8]) -> Result<(Member, usize, u64), String> {
-    let damaged = || "its directory is damaged".to_owned();
-    if bytes.len() < 46 || !bytes.starts_with(b"PK\x01\x02") {
-        return Err(damaged());
-    }
-    let (name_length, extra_length) = (
-        usize::from(u16_at(bytes, 28)),
-        usize::from(u16_at(bytes, 30)),
-    );
-    let used = 46 + name_length + extra_length + usize::from(u16_at(bytes, 32));
-    if bytes.len() < used {
-        return Err(damaged());
-    }
-    let name = String::from_utf8_lossy(&bytes[46..46 + name_length]).into_owned();
-    let mut extra = &bytes[46 + name_length..46 + name_length + extra_length];
-    let mut wide: &[u8] = &[];
-    while extra.len() >= 4 {
-        let (id, length) = (u16_at(extra, 0), usize::from(u16_at(extra, 2)));
-        let Some(contents) = extra.get(4..4 + length) else {
-            break;
-        };
-        if id == 1 {
-            wide = contents;
-        }
-        extra = &extra[4 + length..];
-    }
-    // Numbers that do not fit into 32 bits stand in the extra field, in this order.
-    let mut number = |at: usize| match u32_at(bytes, at) {
-        TOO_LARGE if wide.len() >= 8 => {
-            let number = u64_at(wide, 0);
-            wide = &wide[8..];
-            number
-        }
-        number => u64::from(number),
-    };
-    let (size, packed, header) = (number(24), number(20), number(42));
-    if u16_at(bytes, 8) & 1 != 0 {
-        return Err(format!("its member `{}` is encrypted", shortened(&name)));
-    }
-    let deflated = match u16_at(bytes, 10) {
-        0 => false,
-        8 => true,
-        method => {
-            return Err(format!(
-                "its member `{}` is packed by method {method}: pack it with deflate or not at all",
-                shortened(&name)
-            ));
-        }
-    };
-    let member = Member {
-        name,
-        deflated,
-        checksum: u32_at(bytes, 16),
-        start: 0,
-        packed,
-        size,
-    };
-    Ok((member, used, header))
 }
 
 /// A member's bytes from any place on, checked against its checksum if they are read from the first to the last.
@@ -300,15 +233,14 @@ impl Read for MemberReader {
 
 /// An archive on its way into a file.
 pub(crate) struct ZipWriter {
-    file: BufWriter<PendingFile>,
-    members: Vec<(Member, u64)>,
+    zip: zip::ZipWriter<BufWriter<PendingFile>>,
 }
 
 impl ZipWriter {
     pub(crate) fn new(file: PendingFile) -> Self {
+        let file = BufWriter::with_capacity(1 << 16, file);
         Self {
-            file: BufWriter::with_capacity(1 << 16, file),
-            members: Vec::new(),
+            zip: zip::ZipWriter::new(file),
         }
     }
 
@@ -319,169 +251,22 @@ impl ZipWriter {
         deflate: bool,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> io::Result<()> {
-        let header = self.file.stream_position()?;
-        let mut member = Member {
-            name: name.to_owned(),
-            deflated: deflate,
-            checksum: 0,
-            start: header,
-            packed: 0,
-            size: 0,
+        let method = match deflate {
+            true => CompressionMethod::Deflated,
+            false => CompressionMethod::Stored,
         };
-        self.file.write_all(&local_header(&member))?;
-        let data = self.file.stream_position()?;
-        let (checksum, size) = {
-            let mut counted = Counted {
-                inner: Packer::new(&mut self.file, deflate),
-                checksum: Crc::new(),
-                size: 0,
-            };
-            write(&mut counted)?;
-            counted.inner.finish()?;
-            (counted.checksum, counted.size)
-        };
-        let end = self.file.stream_position()?;
-        (member.checksum, member.size, member.packed) = (checksum.sum(), size, end - data);
-        self.file.seek(SeekFrom::Start(header))?;
-        self.file.write_all(&local_header(&member))?;
-        self.file.seek(SeekFrom::Start(end))?;
-        self.members.push((member, header));
-        Ok(())
+        let options = SimpleFileOptions::default()
+            .compression_method(method)
+            // The same arrays make the same file.
+            .last_modified_time(DateTime::default())
+            // Sizes are known only afterwards.
+            .large_file(true);
+        self.zip.start_file(name, options)?;
+        write(&mut self.zip)
     }
 
     /// Writes the directory.
-    pub(crate) fn finish(mut self) -> io::Result<PendingFile> {
-        let start = self.file.stream_position()?;
-        for (member, header) in &self.members {
-            let mut wide = Vec::new();
-            let mut narrow = |number: u64| {
-                u32::try_from(number)
-                    .ok()
-                    .filter(|&n| n != TOO_LARGE)
-                    .unwrap_or_else(|| {
-                        wide.extend(number.to_le_bytes());
-                        TOO_LARGE
-                    })
-            };
-            let (size, packed, header) =
-                (narrow(member.size), narrow(member.packed), narrow(*header));
-            let mut entry = b"PK\x01\x02".to_vec();
-            for half in [
-                45,
-                45,
-                0x800,
-                if member.deflated { 8 } else { 0 },
-                0,
-                33_u16,
-            ] {
-                entry.extend(half.to_le_bytes());
-            }
-            for word in [member.checksum, packed, size] {
-                entry.extend(word.to_le_bytes());
-            }
-            let extra = if wide.is_empty() {
-                0
-            } else {
-                4 + wide.len() as u16
-            };
-            for half in [member.name.len() as u16, extra, 0, 0, 0] {
-                entry.extend(half.to_le_bytes());
-            }
-            entry.extend([0; 4]);
-            entry.extend(header.to_le_bytes());
-            entry.extend(member.name.as_bytes());
-            if extra > 0 {
-                entry.extend(1_u16.to_le_bytes());
-                entry.extend((extra - 4).to_le_bytes());
-                entry.extend(wide);
-            }
-            self.file.write_all(&entry)?;
-        }
-        let end = self.file.stream_position()?;
-        let count = self.members.len() as u64;
-        let mut trailer = Vec::new();
-        // Always the wide one beside the narrow one: readers that do not need it skip it.
-        trailer.extend(b"PK\x06\x06");
-        trailer.extend(44_u64.to_le_bytes());
-        trailer.extend([45, 0, 45, 0]);
-        trailer.extend([0; 8]);
-        for number in [count, count, end - start, start] {
-            trailer.extend(number.to_le_bytes());
-        }
-        trailer.extend(b"PK\x06\x07\0\0\0\0");
-        trailer.extend(end.to_le_bytes());
-        trailer.extend(1_u32.to_le_bytes());
-        trailer.extend(b"PK\x05\x06\0\0\0\0");
-        let few = u16::try_from(count).unwrap_or(u16::MAX);
-        trailer.extend([few.to_le_bytes(), few.to_le_bytes()].concat());
-        for number in [end - start, start] {
-            trailer.extend(u32::try_from(number).unwrap_or(TOO_LARGE).to_le_bytes());
-        }
-        trailer.extend([0; 2]);
-        self.file.write_all(&trailer)?;
-        self.file.into_inner().map_err(|e| e.into_error())
-    }
-}
-
-/// With room for sizes beyond 4 GB, as NumPy itself writes it: they are known only afterwards.
-fn local_header(member: &Member) -> Vec<u8> {
-    let mut header = b"PK\x03\x04".to_vec();
-    for half in [45, 0x800, if member.deflated { 8 } else { 0 }, 0, 33_u16] {
-        header.extend(half.to_le_bytes());
-    }
-    for word in [member.checksum, TOO_LARGE, TOO_LARGE] {
-        header.extend(word.to_le_bytes());
-    }
-    for half in [member.name.len() as u16, 20] {
-        header.extend(half.to_le_bytes());
-    }
-    header.extend(member.name.as_bytes());
-    header.extend([1, 0, 16, 0]);
-    header.extend(member.size.to_le_bytes());
-    header.extend(member.packed.to_le_bytes());
-    header
-}
-
-enum Packer<W: Write> {
-    Stored(W),
-    Deflated(DeflateEncoder<W>),
-}
-
-impl<W: Write> Packer<W> {
-    fn new(to: W, deflate: bool) -> Self {
-        if deflate {
-            Packer::Deflated(DeflateEncoder::new(to, flate2::Compression::default()))
-        } else {
-            Packer::Stored(to)
-        }
-    }
-
-    fn finish(self) -> io::Result<()> {
-        match self {
-            Packer::Stored(_) => Ok(()),
-            Packer::Deflated(encoder) => encoder.finish().map(drop),
-        }
-    }
-}
-
-struct Counted<W: Write> {
-    inner: Packer<W>,
-    checksum: Crc,
-    size: u64,
-}
-
-impl<W: Write> Write for Counted<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = match &mut self.inner {
-            Packer::Stored(to) => to.write(bytes)?,
-            Packer::Deflated(encoder) => encoder.write(bytes)?,
-        };
-        self.checksum.update(&bytes[..count]);
-        self.size += count as u64;
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    pub(crate) fn finish(self) -> io::Result<PendingFile> {
+        self.zip.finish()?.into_inner().map_err(|e| e.into_error())
     }
 }

@@ -5,9 +5,10 @@ use super::levels::Levels;
 use super::scale::{Scale, ScaleKind};
 use crate::Result;
 use crate::array::{Array, ArrayValues};
+use crate::arrow::RecordBatch;
 use crate::model_file::{ModelFile, ObservationKind, ObservationSettings};
 use crate::source::{Content, Samples, Sequence};
-use crate::table::{Column, Table};
+use crate::table::{Column, column, columns};
 use ramp::data::Dataset;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -209,7 +210,8 @@ impl Encoder {
                     Items::Numbers(encode_columns(
                         &observation.encoding,
                         &columns,
-                        table,
+                        table.num_rows(),
+                        samples.first_row,
                         &mut unseen,
                     )?)
                 }
@@ -284,16 +286,16 @@ fn place<T: Copy>(sequences: &[Sequence], steps: usize, features: usize, from: &
 
 /// Columns and arrays by name, for tables with very many of them.
 struct Places<'a> {
-    columns: HashMap<&'a str, &'a Column>,
+    columns: HashMap<&'a str, Column<'a>>,
     arrays: &'a [Array],
-    table: Option<&'a Table>,
+    table: Option<&'a RecordBatch>,
 }
 
 impl<'a> Places<'a> {
     fn of(content: &'a Content) -> Self {
         match content {
             Content::Table(table) => Places {
-                columns: table.columns().iter().map(|c| (&c.name[..], c)).collect(),
+                columns: columns(table).map(|c| (c.name(), c)).collect(),
                 arrays: &[],
                 table: Some(table),
             },
@@ -305,10 +307,10 @@ impl<'a> Places<'a> {
         }
     }
 
-    fn column(&self, name: &str) -> Result<&'a Column> {
+    fn column(&self, name: &str) -> Result<Column<'a>> {
         match (self.columns.get(name), self.table) {
-            (Some(column), _) => Ok(column),
-            (None, Some(table)) => table.column(name),
+            (Some(column), _) => Ok(*column),
+            (None, Some(table)) => column(table, name),
             (None, None) => Err(EncodeError::NoColumn { name: name.into() }.into()),
         }
     }
@@ -325,12 +327,12 @@ impl<'a> Places<'a> {
 }
 
 /// The numbers of a column, none of them infinite.
-fn finite(column: &Column, first_row: usize) -> Result<Vec<f64>> {
-    let numbers = column.numbers()?;
+fn finite(column: Column<'_>, first_row: usize) -> Result<Vec<f64>> {
+    let numbers = column.numbers(first_row)?;
     match numbers.iter().position(|x| x.is_infinite()) {
         None => Ok(numbers),
         Some(row) => Err(EncodeError::InfiniteCell {
-            column: column.name.clone(),
+            column: column.name().to_owned(),
             row: first_row + row + 1,
         }
         .into()),
@@ -338,11 +340,11 @@ fn finite(column: &Column, first_row: usize) -> Result<Vec<f64>> {
 }
 
 /// A column on its scale.
-fn scaled(column: &Column, scale: &Scale, first_row: usize) -> Result<Vec<f32>> {
+fn scaled(column: Column<'_>, scale: &Scale, first_row: usize) -> Result<Vec<f32>> {
     let numbers = finite(column, first_row)?;
     let apply = |(row, &x): (usize, &f64)| match scale.apply(x) as f32 {
         y if y.is_infinite() => Err(EncodeError::BeyondScale {
-            column: column.name.clone(),
+            column: column.name().to_owned(),
             row: first_row + row + 1,
             value: x,
         }
@@ -354,23 +356,23 @@ fn scaled(column: &Column, scale: &Scale, first_row: usize) -> Result<Vec<f32>> 
 
 fn learn_columns(
     settings: &ObservationSettings,
-    columns: &[&Column],
+    columns: &[Column<'_>],
     items: &[u32],
 ) -> Result<Encoding> {
-    let scale = |column: &Column| -> Result<Scale> {
+    let scale = |column: Column<'_>| -> Result<Scale> {
         let all = finite(column, 0)?;
         let known: Vec<f64> = items.iter().map(|&i| all[i as usize]).collect();
         learn_scale(
             settings.scale.unwrap_or_default(),
             &known,
-            &format!("column `{}`", column.name),
+            &format!("column `{}`", column.name()),
         )
     };
-    let number = columns[0].numbers();
+    let number = columns[0].numbers(0);
     match settings.kind {
         Some(ObservationKind::Image) => Err(EncodeError::ImageFromTable.into()),
         Some(ObservationKind::Vector) => Ok(Encoding::Vector {
-            scales: columns.iter().map(|c| scale(c)).collect::<Result<_>>()?,
+            scales: columns.iter().map(|&c| scale(c)).collect::<Result<_>>()?,
         }),
         Some(ObservationKind::Number) => Ok(Encoding::Number {
             scale: scale(columns[0])?,
@@ -405,7 +407,7 @@ fn learn_columns(
                     && known.all(|text| places.find(text).is_none())
                 {
                     return Err(EncodeError::NoneOfItsLevels {
-                        column: column.name.clone(),
+                        column: column.name().to_owned(),
                         cell: cell.into(),
                     }
                     .into());
@@ -429,16 +431,16 @@ fn learn_columns(
             };
             match levels.len() {
                 0 => Err(EncodeError::AllMissing {
-                    what: format!("column `{}`", column.name),
+                    what: format!("column `{}`", column.name()),
                 }
                 .into()),
                 1 => Err(EncodeError::Constant {
-                    what: format!("column `{}`", column.name),
+                    what: format!("column `{}`", column.name()),
                     value: format!("`{}`", levels[0]),
                 }
                 .into()),
                 n if n > most => Err(EncodeError::TooManyLevels {
-                    column: column.name.clone(),
+                    column: column.name().to_owned(),
                     levels: n,
                     asked_for: most == MOST_LEVELS,
                 }
@@ -545,25 +547,26 @@ fn learn_array(
 
 fn encode_columns(
     encoding: &Encoding,
-    columns: &[&Column],
-    table: &Table,
+    columns: &[Column<'_>],
+    rows: usize,
+    first_row: usize,
     unseen: &mut u64,
 ) -> Result<Vec<f32>> {
     match encoding {
-        Encoding::Number { scale } => scaled(columns[0], scale, table.first_row()),
+        Encoding::Number { scale } => scaled(columns[0], scale, first_row),
         Encoding::Vector { scales } => {
             let parts = columns
                 .iter()
                 .zip(scales)
-                .map(|(column, scale)| scaled(column, scale, table.first_row()))
+                .map(|(&column, scale)| scaled(column, scale, first_row))
                 .collect::<Result<Vec<_>>>()?;
-            Ok((0..table.rows())
+            Ok((0..rows)
                 .flat_map(|row| parts.iter().map(move |p| p[row]))
                 .collect())
         }
         Encoding::Categorical { levels } => {
             let places = Levels::new(levels);
-            let mut values = vec![0.0; table.rows() * levels.len()];
+            let mut values = vec![0.0; rows * levels.len()];
             for (row, text) in columns[0].texts().iter().enumerate() {
                 let to = &mut values[row * levels.len()..][..levels.len()];
                 match text.as_deref().map(|text| places.find(text)) {

@@ -74,12 +74,7 @@ impl Run {
         match &support.content {
             Content::Arrays(arrays) => write_arrays(&path, arrays, true)?,
             Content::Table(table) => {
-                let columns: Vec<_> = table
-                    .columns()
-                    .iter()
-                    .map(|c| (c.name.clone(), c.cells.column_type()))
-                    .collect();
-                let mut writer = create_table(&path, &columns)?;
+                let mut writer = create_table(&path, table.schema_ref())?;
                 writer.write(table)?;
                 writer.finish()?;
             }
@@ -185,10 +180,10 @@ impl Run {
         if let Some(chain) = &self.chain {
             wanted.extend(chain.sequence.iter().chain(&chain.time).cloned());
         }
-        let Some(columns) = reader.columns() else {
+        let Some(schema) = reader.schema() else {
             return SampleReader::open(path, self.chain.as_ref(), Some(&self.encoder.columns()));
         };
-        let names = || columns.iter().map(|(name, _)| &name[..]);
+        let names = || schema.fields().iter().map(|field| &field.name()[..]);
         let there: HashSet<&str> = names().collect();
         if let Some(missing) = wanted.iter().find(|w| !there.contains(&w[..])) {
             return Err(RunError::MissingColumn {

@@ -62,7 +62,9 @@ impl Project {
         }
         let held_out = (count as f64 * file.data.holdout).round() as usize;
         let train = file.train_spec(count - held_out.min(count))?;
-        let (training, held_out) = train.split(count).map_err(|e| in_file(e.into()))?;
+        let (training, held_out) = train
+            .split(count)
+            .map_err(|e| in_file(ramp::Error::from(e).into()))?;
         let encoder = Encoder::learn(&file, &names, &samples, &training).map_err(in_file)?;
         let (data, _) = encoder.encode(&samples).map_err(in_file)?;
         let tree = file.build_tree(samples.steps().max(2))?;

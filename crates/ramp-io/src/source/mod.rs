@@ -5,8 +5,12 @@ mod time_order;
 
 use crate::Result;
 use crate::array::{Array, ArrayReader, ArrayValues};
+use crate::arrow::{RecordBatch, SchemaRef};
 use crate::model_file::Chain;
-use crate::table::{Table, TableReader, check_there, open_columns, open_table, rows_at_once};
+use crate::table::{
+    TableReader, check_there, column, concat_rows, open_columns, open_table, rows_at_once,
+    select_rows,
+};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use time_order::TimeOrder;
@@ -24,13 +28,15 @@ pub struct Samples {
     pub content: Content,
     /// Where each sample's time steps are; `None` where samples are no sequences.
     pub sequences: Option<Vec<Sequence>>,
+    /// The place of the first row of a table in its file, counted from 0, for messages.
+    pub first_row: usize,
 }
 
 /// Samples by their form in the file.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// Columns.
-    Table(Table),
+    Table(RecordBatch),
     /// Arrays whose first axis counts the samples.
     Arrays(Vec<Array>),
 }
@@ -51,7 +57,7 @@ impl Samples {
     pub fn len(&self) -> usize {
         match (&self.sequences, &self.content) {
             (Some(sequences), _) => sequences.len(),
-            (None, Content::Table(table)) => table.rows(),
+            (None, Content::Table(table)) => table.num_rows(),
             (None, Content::Arrays(arrays)) => arrays.first().map_or(0, |a| a.shape[0]),
         }
     }
@@ -62,7 +68,7 @@ impl Samples {
     }
 
     /// The table, where there is one.
-    pub fn table(&self) -> Option<&Table> {
+    pub fn table(&self) -> Option<&RecordBatch> {
         match &self.content {
             Content::Table(table) => Some(table),
             Content::Arrays(_) => None,
@@ -89,6 +95,7 @@ impl Samples {
             (Content::Table(table), None) => Ok(Samples {
                 content: Content::Table(select_rows(table, samples)?),
                 sequences: None,
+                first_row: 0,
             }),
             (Content::Table(table), Some(sequences)) => {
                 let mut rows = vec![];
@@ -104,6 +111,7 @@ impl Samples {
                 Ok(Samples {
                     content: Content::Table(select_rows(table, &rows)?),
                     sequences: Some(moved),
+                    first_row: 0,
                 })
             }
             (Content::Arrays(arrays), sequences) => {
@@ -112,14 +120,11 @@ impl Samples {
                 Ok(Samples {
                     content: Content::Arrays(arrays),
                     sequences,
+                    first_row: 0,
                 })
             }
         }
     }
-}
-
-fn select_rows(table: &Table, rows: &[u32]) -> Result<Table> {
-    Table::new(table.columns().iter().map(|c| c.select(rows)).collect())
 }
 
 fn select_first(array: &Array, samples: &[u32]) -> Array {
@@ -171,6 +176,8 @@ fn sequences_of(arrays: &[Array]) -> Vec<Sequence> {
 pub struct SampleReader {
     path: PathBuf,
     form: Form,
+    /// Rows of a table that are read.
+    row: usize,
 }
 
 enum Form {
@@ -180,7 +187,7 @@ enum Form {
         chain: Chain,
         whole: bool,
         /// Rows that belong to a sequence whose end has not been seen.
-        held: Option<Table>,
+        held: Option<RecordBatch>,
         seen: HashSet<String>,
         done: bool,
     },
@@ -225,13 +232,14 @@ impl SampleReader {
         Ok(SampleReader {
             path: path.to_path_buf(),
             form,
+            row: 0,
         })
     }
 
     /// The table's columns with their types, where the file is a table.
-    pub fn columns(&self) -> Option<Vec<(String, crate::table::ColumnType)>> {
+    pub fn schema(&self) -> Option<SchemaRef> {
         match &self.form {
-            Form::Rows(reader) | Form::Long { reader, .. } => Some(reader.columns()),
+            Form::Rows(reader) | Form::Long { reader, .. } => Some(reader.schema()),
             Form::Arrays { .. } => None,
         }
     }
@@ -249,7 +257,9 @@ impl SampleReader {
     /// A good number of samples to ask for at once: less of those that are wider.
     pub fn samples_at_once(&self) -> usize {
         match &self.form {
-            Form::Rows(reader) | Form::Long { reader, .. } => rows_at_once(reader.names().len()),
+            Form::Rows(reader) | Form::Long { reader, .. } => {
+                rows_at_once(reader.schema().fields().len())
+            }
             Form::Arrays { readers, .. } => {
                 let width = |r: &ArrayReader| r.shape()[1..].iter().product::<usize>();
                 rows_at_once(readers.iter().map(width).sum::<usize>() / 8)
@@ -264,9 +274,14 @@ impl SampleReader {
 
     fn next_in(&mut self, samples: usize) -> Result<Option<Samples>> {
         match &mut self.form {
-            Form::Rows(reader) => Ok(reader.next(samples)?.map(|table| Samples {
-                content: Content::Table(table),
-                sequences: None,
+            Form::Rows(reader) => Ok(reader.next(samples)?.map(|table| {
+                let first_row = self.row;
+                self.row += table.num_rows();
+                Samples {
+                    content: Content::Table(table),
+                    sequences: None,
+                    first_row,
+                }
             })),
             Form::Arrays { readers, chain, at } => {
                 let rows = readers.first().map_or(0, ArrayReader::rows);
@@ -283,6 +298,7 @@ impl SampleReader {
                 Ok(Some(Samples {
                     content: Content::Arrays(arrays),
                     sequences,
+                    first_row: 0,
                 }))
             }
             Form::Long {
@@ -296,7 +312,7 @@ impl SampleReader {
                 if *done {
                     return Ok(None);
                 }
-                let at_once = rows_at_once(reader.names().len());
+                let at_once = rows_at_once(reader.schema().fields().len());
                 loop {
                     match reader.next(at_once)? {
                         None => {
@@ -304,12 +320,12 @@ impl SampleReader {
                             let Some(table) = held.take() else {
                                 return Ok(None);
                             };
-                            return long(table, chain, seen).map(Some);
+                            return long(table, self.row, chain, seen).map(Some);
                         }
                         Some(more) => {
                             *held = Some(match held.take() {
                                 None => more,
-                                Some(table) => concat(vec![table, more])?,
+                                Some(table) => concat_rows(&[table, more])?,
                             });
                         }
                     }
@@ -318,7 +334,7 @@ impl SampleReader {
                     }
                     // Everything before the last sequence is complete.
                     let Some(table) = held.take() else { continue };
-                    let ids = sequence_ids(&table, chain)?;
+                    let ids = sequence_ids(&table, self.row, chain)?;
                     let last = ids.len()
                         - ids
                             .iter()
@@ -326,15 +342,14 @@ impl SampleReader {
                             .take_while(|&id| *id == ids[ids.len() - 1])
                             .count();
                     let count = 1 + ids[..last].windows(2).filter(|w| w[0] != w[1]).count();
-                    if last == 0 || count < samples && table.rows() < 64 * at_once {
+                    if last == 0 || count < samples && table.num_rows() < 64 * at_once {
                         *held = Some(table);
                         continue;
                     }
-                    let rows: Vec<u32> = (0..table.rows() as u32).collect();
-                    let first = table.first_row();
-                    *held = Some(select_rows(&table, &rows[last..])?.starting_at(first + last));
-                    let complete = select_rows(&table, &rows[..last])?.starting_at(first);
-                    return long(complete, chain, seen).map(Some);
+                    let first_row = self.row;
+                    *held = Some(table.slice(last, table.num_rows() - last));
+                    self.row += last;
+                    return long(table.slice(0, last), first_row, chain, seen).map(Some);
                 }
             }
         }
@@ -379,13 +394,14 @@ impl SampleReader {
                     }));
                 }
                 if let Content::Table(table) = part.content {
-                    offset += table.rows() as u32;
+                    offset += table.num_rows() as u32;
                     tables.push(table);
                 }
             }
             return Ok(Samples {
-                content: Content::Table(concat(tables)?),
+                content: Content::Table(concat_rows(&tables)?),
                 sequences,
+                first_row: 0,
             });
         }
         let chain = first.sequences.is_some();
@@ -408,6 +424,7 @@ impl SampleReader {
         Ok(Samples {
             content: Content::Arrays(all),
             sequences,
+            first_row: 0,
         })
     }
 }
@@ -462,43 +479,29 @@ fn arrays(path: &Path, chain: bool, wanted: Option<&[String]>) -> Result<Form> {
     })
 }
 
-fn concat(tables: Vec<Table>) -> Result<Table> {
-    let mut tables = tables.into_iter();
-    let Some(first) = tables.next() else {
-        return Table::new(vec![]);
-    };
-    let start = first.first_row();
-    let mut columns = first.into_columns();
-    for table in tables {
-        for (a, b) in columns.iter_mut().zip(table.into_columns()) {
-            a.append(b)?;
-        }
-    }
-    Ok(Table::new(columns)?.starting_at(start))
-}
-
-fn sequence_ids(table: &Table, chain: &Chain) -> Result<Vec<String>> {
+fn sequence_ids(table: &RecordBatch, first_row: usize, chain: &Chain) -> Result<Vec<String>> {
     let name = chain.sequence.as_deref().unwrap_or_default();
-    let column = table.column(name)?;
-    column
-        .texts()
-        .into_iter()
-        .enumerate()
-        .map(|(row, id)| {
-            id.ok_or_else(|| {
-                SourceError::NoSequence {
-                    column: name.into(),
-                    row: table.first_row() + row + 1,
-                }
-                .into()
-            })
+    let ids = column(table, name)?.texts().into_iter().enumerate();
+    ids.map(|(row, id)| {
+        id.ok_or_else(|| {
+            SourceError::NoSequence {
+                column: name.into(),
+                row: first_row + row + 1,
+            }
+            .into()
         })
-        .collect()
+    })
+    .collect()
 }
 
 /// Groups the rows of a long table into sequences, in order of first appearance, and orders each in time.
-fn long(table: Table, chain: &Chain, seen: &mut HashSet<String>) -> Result<Samples> {
-    let ids = sequence_ids(&table, chain)?;
+fn long(
+    table: RecordBatch,
+    first_row: usize,
+    chain: &Chain,
+    seen: &mut HashSet<String>,
+) -> Result<Samples> {
+    let ids = sequence_ids(&table, first_row, chain)?;
     let mut place: HashMap<&str, usize> = HashMap::new();
     let mut groups: Vec<Vec<u32>> = vec![];
     for (row, id) in ids.iter().enumerate() {
@@ -521,7 +524,7 @@ fn long(table: Table, chain: &Chain, seen: &mut HashSet<String>) -> Result<Sampl
     let times = chain
         .time
         .as_deref()
-        .map(|name| TimeOrder::of(table.column(name)?, table.first_row(), chain.step.is_some()))
+        .map(|name| TimeOrder::of(column(&table, name)?, first_row, chain.step.is_some()))
         .transpose()?;
     let sequences = groups
         .into_iter()
@@ -541,8 +544,8 @@ fn long(table: Table, chain: &Chain, seen: &mut HashSet<String>) -> Result<Sampl
                 return Err(SourceError::SameTime {
                     sequence: id.clone(),
                     time: time.into(),
-                    first: table.first_row() + w[0] as usize + 1,
-                    second: table.first_row() + w[1] as usize + 1,
+                    first: first_row + w[0] as usize + 1,
+                    second: first_row + w[1] as usize + 1,
                 }
                 .into());
             }
@@ -586,5 +589,6 @@ fn long(table: Table, chain: &Chain, seen: &mut HashSet<String>) -> Result<Sampl
     Ok(Samples {
         content: Content::Table(table),
         sequences: Some(sequences),
+        first_row,
     })
 }

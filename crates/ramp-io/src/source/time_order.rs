@@ -2,6 +2,7 @@
 
 use super::SourceError;
 use crate::Result;
+use crate::arrow::{ArrayRef, AsArray, DataType, types::Int64Type};
 use crate::table::Column;
 
 /// What orders rows: numbers where all are, else texts (dates in ISO form, say).
@@ -13,15 +14,18 @@ pub(super) enum TimeOrder {
 }
 
 impl TimeOrder {
-    pub fn of(column: &Column, first_row: usize, must_be_numbers: bool) -> Result<Self> {
-        if let Some(row) = (0..column.cells.len()).find(|&r| column.is_missing(r)) {
+    pub fn of(column: Column<'_>, first_row: usize, must_be_numbers: bool) -> Result<Self> {
+        if let Some(row) = column.missing().iter().position(|&missing| missing) {
             return Err(SourceError::NoTime {
-                column: column.name.clone(),
+                column: column.name().to_owned(),
                 row: first_row + row + 1,
             }
             .into());
         }
-        match column.numbers() {
+        if let (false, Some(moments)) = (must_be_numbers, counted(column.cells)) {
+            return Ok(TimeOrder::Numbers(moments));
+        }
+        match column.numbers(first_row) {
             Ok(numbers) => Ok(TimeOrder::Numbers(numbers)),
             Err(e) if must_be_numbers => Err(e),
             Err(_) => Ok(TimeOrder::Texts(
@@ -45,4 +49,14 @@ impl TimeOrder {
             TimeOrder::Texts(t) => t[a as usize] == t[b as usize],
         }
     }
+}
+
+/// Dates and moments as the numbers that they are counted by: their texts need not sort as they do.
+fn counted(cells: &ArrayRef) -> Option<Vec<f64>> {
+    if !cells.data_type().is_temporal() {
+        return None;
+    }
+    let counts = arrow_cast::cast(cells, &DataType::Int64).ok()?;
+    let counts = counts.as_primitive_opt::<Int64Type>()?;
+    Some(counts.values().iter().map(|&count| count as f64).collect())
 }

@@ -1,340 +1,281 @@
-//! Columns and tables in memory: names, cells, and what counts as missing.
+//! Columns of a `RecordBatch` as numbers and texts: what counts as missing, and how values are spelled.
 
-use crate::{Error, Result};
-use ramp::names::{hint, list, shortened};
+use super::TableError;
+use crate::Result;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, ArrowTimestampType, Float16Type, Float32Type, Float64Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
 
-/// Cells of one column; a missing cell is `NaN` or `None`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Cells {
+/// The key of a field's metadata that says which type of its file has no reading as number or text; its cells are nulls.
+const UNREAD: &str = "ramp.unread";
+
+/// What a column's cells are good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ColumnKind {
     /// Floating-point numbers.
-    Numbers(Vec<f64>),
-    /// Whole numbers.
-    Integers(Vec<Option<i64>>),
-    /// Text as it stands in the file, also where it spells a number: so `007` and `1.50` are written back as they came.
-    Texts(Vec<Option<String>>),
-    /// Cells of a type that has no reading as a number or a text, such as lists.
-    Unread {
-        /// The type's name in the file.
-        kind: String,
-        /// How many cells.
-        rows: usize,
-    },
-}
-
-impl Cells {
-    /// How many cells.
-    pub fn len(&self) -> usize {
-        match self {
-            Cells::Numbers(cells) => cells.len(),
-            Cells::Integers(cells) => cells.len(),
-            Cells::Texts(cells) => cells.len(),
-            Cells::Unread { rows, .. } => *rows,
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The type that these cells have.
-    pub fn column_type(&self) -> ColumnType {
-        match self {
-            Cells::Numbers(_) => ColumnType::Number,
-            Cells::Integers(_) => ColumnType::Integer,
-            Cells::Texts(_) => ColumnType::Text,
-            Cells::Unread { kind, .. } => ColumnType::Unread(kind.clone()),
-        }
-    }
-}
-
-/// What a column's cells are in its file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ColumnType {
-    /// [`Cells::Numbers`].
     Number,
-    /// [`Cells::Integers`].
+    /// Whole numbers.
     Integer,
-    /// [`Cells::Texts`].
+    /// Texts, and everything that is spelled as one: truth values, dates, times, decimals.
     Text,
-    /// [`Cells::Unread`], with the type's name in the file.
-    Unread(String),
+    /// A type of the file without a reading, such as lists: every cell is null.
+    Unread,
 }
 
-/// A named column.
+/// A column of a `RecordBatch`, borrowed: its field and its cells.
 ///
 /// ```
-/// use ramp_io::table::{Cells, Column};
-/// let ages = Column::new("age", Cells::Texts(vec![Some(" 34".into()), None]));
-/// assert_eq!(ages.numbers()?[0], 34.0);
-/// assert!(ages.is_missing(1));
+/// use ramp_io::arrow::{ArrayRef, StringArray};
+/// use ramp_io::table::{column, table};
+/// let ages: ArrayRef = std::sync::Arc::new(StringArray::from(vec![" 34", "NA"]));
+/// let people = table([("age", ages)])?;
+/// let age = column(&people, "age")?;
+/// assert_eq!(age.numbers(0)?[0], 34.0);
+/// assert_eq!(age.missing(), [false, true]);
 /// # Ok::<(), ramp_io::Error>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct Column {
-    /// Its name.
-    pub name: String,
-    /// Its cells.
-    pub cells: Cells,
-    /// The place of the first cell in the file.
-    first_row: usize,
-    /// How missing cells were spelt where it was not by nothing, so that they can be written back as they came.
-    pub(super) spelt: Vec<(usize, Box<str>)>,
+#[derive(Clone, Copy, Debug)]
+pub struct Column<'a> {
+    /// Name and type.
+    pub field: &'a FieldRef,
+    /// The cells.
+    pub cells: &'a ArrayRef,
 }
 
-impl Column {
-    /// A column of these cells.
-    pub fn new(name: impl Into<String>, cells: Cells) -> Self {
-        Self {
-            name: name.into(),
-            cells,
-            first_row: 0,
-            spelt: Vec::new(),
-        }
+impl<'a> Column<'a> {
+    /// Its name.
+    pub fn name(&self) -> &'a str {
+        self.field.name()
+    }
+
+    /// What its cells are good for.
+    pub fn kind(&self) -> ColumnKind {
+        column_kind(self.field)
     }
 
     /// The cells as numbers, `NaN` where one is missing.
     ///
-    /// Texts are parsed; the error for one that is no number says where it stands, with rows counted from 1 after the header.
-    pub fn numbers(&self) -> Result<Vec<f64>> {
-        match &self.cells {
-            Cells::Numbers(cells) => Ok(cells.clone()),
-            Cells::Integers(cells) => Ok(cells
-                .iter()
-                .map(|cell| cell.map_or(f64::NAN, |x| x as f64))
-                .collect()),
-            Cells::Texts(cells) => cells
-                .iter()
-                .enumerate()
-                .map(|(row, cell)| match cell {
-                    None => Ok(f64::NAN),
-                    Some(text) if is_missing_text(text) => Ok(f64::NAN),
-                    Some(text) => parse_number(text).ok_or_else(|| self.no_number(row, text)),
-                })
-                .collect(),
-            Cells::Unread { kind, .. } => Err(unread(&self.name, kind)),
+    /// Texts are parsed; the error for one that is no number says where it stands, with rows counted from 1 after the header:
+    /// `first_row` is the place of the first cell in its file, counted from 0.
+    pub fn numbers(&self, first_row: usize) -> Result<Vec<f64>> {
+        if let Some(kind) = unread_kind(self.field) {
+            return Err(unread(self.name(), kind).into());
         }
-    }
-
-    fn no_number(&self, row: usize, text: &str) -> Error {
-        let fix = if parse_number(&text.replace(',', ".")).is_some() {
-            "write decimals with a point"
-        } else {
-            "mend it, leave it empty if it is missing, or treat the column as categorical"
-        };
-        Error::Invalid(format!(
-            "column `{}` holds `{}` in data row {}, which is not a number: {fix}",
-            shortened(&self.name),
-            shortened(text),
-            self.first_row + row + 1
-        ))
-    }
-
-    /// The cells as texts, `None` where one is missing (and where it is [`Cells::Unread`]).
-    pub fn texts(&self) -> Vec<Option<String>> {
-        match &self.cells {
-            Cells::Numbers(cells) => cells
-                .iter()
-                .map(|&x| (!x.is_nan()).then(|| spell_number(x)))
-                .collect(),
-            Cells::Integers(cells) => cells
-                .iter()
-                .map(|cell| cell.map(|x| x.to_string()))
-                .collect(),
-            Cells::Texts(cells) => cells
-                .iter()
-                .map(|cell| cell.clone().filter(|text| !is_missing_text(text)))
-                .collect(),
-            Cells::Unread { rows, .. } => vec![None; *rows],
-        }
-    }
-
-    /// Whether a cell is missing.
-    ///
-    /// # Panics
-    /// If there is no such row.
-    pub fn is_missing(&self, row: usize) -> bool {
-        match &self.cells {
-            Cells::Numbers(cells) => cells[row].is_nan(),
-            Cells::Integers(cells) => cells[row].is_none(),
-            Cells::Texts(cells) => cells[row].as_deref().is_none_or(is_missing_text),
-            Cells::Unread { .. } => true,
-        }
-    }
-
-    /// Some of the rows, in this order, each as it stands in its file.
-    ///
-    /// ```
-    /// use ramp_io::table::{Cells, Column};
-    /// let ages = Column::new("age", Cells::Integers(vec![Some(34), None, Some(7)]));
-    /// assert_eq!(ages.select(&[2, 0]).cells, Cells::Integers(vec![Some(7), Some(34)]));
-    /// ```
-    ///
-    /// # Panics
-    /// If there is no such row.
-    pub fn select(&self, rows: &[u32]) -> Self {
-        fn pick<T: Clone>(cells: &[T], rows: &[u32]) -> Vec<T> {
-            rows.iter().map(|&r| cells[r as usize].clone()).collect()
-        }
-        let cells = match &self.cells {
-            Cells::Numbers(cells) => Cells::Numbers(pick(cells, rows)),
-            Cells::Integers(cells) => Cells::Integers(pick(cells, rows)),
-            Cells::Texts(cells) => Cells::Texts(pick(cells, rows)),
-            Cells::Unread { kind, .. } => Cells::Unread {
-                kind: kind.clone(),
-                rows: rows.len(),
-            },
-        };
-        let mut column = Column::new(self.name.clone(), cells);
-        if !self.spelt.is_empty() {
-            for (to, &from) in rows.iter().enumerate() {
-                match self.spelling(from as usize) {
-                    "" => {}
-                    text => column.spelt.push((to, text.into())),
+        let cells = self.cells.as_ref();
+        Ok(match cells.data_type() {
+            DataType::Float64 => floats::<Float64Type>(cells, |x| x),
+            DataType::Float32 => floats::<Float32Type>(cells, f64::from),
+            DataType::Float16 => floats::<Float16Type>(cells, f64::from),
+            DataType::Int64 => floats::<Int64Type>(cells, |x| x as f64),
+            DataType::UInt64 => floats::<UInt64Type>(cells, |x| x as f64),
+            DataType::Int32 => floats::<Int32Type>(cells, f64::from),
+            DataType::UInt32 => floats::<UInt32Type>(cells, f64::from),
+            DataType::Int16 => floats::<Int16Type>(cells, f64::from),
+            DataType::UInt16 => floats::<UInt16Type>(cells, f64::from),
+            DataType::Int8 => floats::<Int8Type>(cells, f64::from),
+            DataType::UInt8 => floats::<UInt8Type>(cells, f64::from),
+            DataType::Null => vec![f64::NAN; cells.len()],
+            _ => match strings(cells) {
+                Some(texts) => self.parsed(texts, first_row)?,
+                None => {
+                    let spelled = self.texts();
+                    self.parsed(spelled.iter().map(Option::as_deref), first_row)?
                 }
-            }
-        }
-        column
+            },
+        })
     }
 
-    /// Puts the rows of another column of the same type behind these.
-    pub fn append(&mut self, other: Column) -> Result<()> {
-        let rows = self.cells.len();
-        match (&mut self.cells, other.cells) {
-            (Cells::Numbers(a), Cells::Numbers(b)) => a.extend(b),
-            (Cells::Integers(a), Cells::Integers(b)) => a.extend(b),
-            (Cells::Texts(a), Cells::Texts(b)) => a.extend(b),
-            (Cells::Unread { rows, .. }, Cells::Unread { rows: more, .. }) => *rows += more,
-            (a, b) => {
-                return Err(Error::Invalid(format!(
-                    "column `{}` is of type {:?} in some rows and of type {:?} in others",
-                    shortened(&self.name),
-                    a.column_type(),
-                    b.column_type()
-                )));
+    fn parsed<'t>(
+        &self,
+        texts: impl Iterator<Item = Option<&'t str>>,
+        first_row: usize,
+    ) -> Result<Vec<f64>, TableError> {
+        let number = |(row, text): (usize, Option<&str>)| {
+            let Some(text) = text else {
+                return Ok(f64::NAN);
+            };
+            // Most cells are numbers, and none of the words for a missing one is.
+            match parse_number(text) {
+                Some(x) => Ok(x),
+                None if is_missing_text(text) => Ok(f64::NAN),
+                None => Err(TableError::NotANumber {
+                    column: self.name().to_owned(),
+                    text: text.to_owned(),
+                    row: first_row + row + 1,
+                }),
             }
-        }
-        let spelt = other.spelt.into_iter();
-        self.spelt
-            .extend(spelt.map(|(row, text)| (rows + row, text)));
-        Ok(())
-    }
-
-    /// How the file spells a missing cell.
-    pub(super) fn spelling(&self, row: usize) -> &str {
-        match self.spelt.binary_search_by_key(&row, |(at, _)| *at) {
-            Ok(at) => &self.spelt[at].1,
-            Err(_) => "",
-        }
-    }
-}
-
-/// Columns are the same if their names and cells are; a missing number is the same as another.
-impl PartialEq for Column {
-    fn eq(&self, other: &Self) -> bool {
-        let same_cells = match (&self.cells, &other.cells) {
-            (Cells::Numbers(a), Cells::Numbers(b)) => {
-                let same = |(x, y): (&f64, &f64)| x == y || (x.is_nan() && y.is_nan());
-                a.len() == b.len() && a.iter().zip(b).all(same)
-            }
-            (a, b) => a == b,
         };
-        self.name == other.name && same_cells
+        texts.enumerate().map(number).collect()
+    }
+
+    /// The cells as texts, `None` where one is missing or has no reading.
+    ///
+    /// Moments with a time zone are spelled in UTC.
+    pub fn texts(&self) -> Vec<Option<String>> {
+        let cells = self.cells.as_ref();
+        if let Some(texts) = strings(cells) {
+            let there = |text: &&str| !is_missing_text(text);
+            return texts.map(|t| t.filter(there).map(str::to_owned)).collect();
+        }
+        match cells.data_type() {
+            DataType::Null => vec![None; cells.len()],
+            kind if kind.is_floating() => {
+                let numbers = self.numbers(0).unwrap_or_default();
+                let spelled = |x: f64| (!x.is_nan()).then(|| spell_number(x));
+                numbers.into_iter().map(spelled).collect()
+            }
+            _ => formatted(cells),
+        }
+    }
+
+    /// Which cells are missing: nulls, not-a-numbers, and texts that say so.
+    pub fn missing(&self) -> Vec<bool> {
+        let cells = self.cells.as_ref();
+        if let Some(texts) = strings(cells) {
+            return texts.map(|t| t.is_none_or(is_missing_text)).collect();
+        }
+        match cells.data_type() {
+            DataType::Null => vec![true; cells.len()],
+            kind if kind.is_floating() => {
+                let numbers = self.numbers(0).unwrap_or_default();
+                numbers.into_iter().map(f64::is_nan).collect()
+            }
+            _ => (0..cells.len()).map(|row| cells.is_null(row)).collect(),
+        }
     }
 }
 
-/// Columns of equal length with different names: some rows of a file, or all.
+/// What cells of a field's type are good for.
+pub fn column_kind(field: &Field) -> ColumnKind {
+    match field.data_type() {
+        _ if unread_kind(field).is_some() => ColumnKind::Unread,
+        kind if kind.is_floating() => ColumnKind::Number,
+        // Beyond what 64 bits with a sign hold, so as text.
+        DataType::UInt64 => ColumnKind::Text,
+        kind if kind.is_integer() => ColumnKind::Integer,
+        _ => ColumnKind::Text,
+    }
+}
+
+/// The file's type of a column that has no reading as number or text.
+pub fn unread_kind(field: &Field) -> Option<&str> {
+    field.metadata().get(UNREAD).map(String::as_str)
+}
+
+/// The field of a column without a reading.
+pub(super) fn unread_field(name: &str, kind: &str) -> Field {
+    let metadata = [(UNREAD.to_owned(), kind.to_owned())];
+    Field::new(name, DataType::Null, true).with_metadata(metadata.into())
+}
+
+pub(super) fn unread(name: &str, kind: &str) -> TableError {
+    TableError::Unread {
+        column: name.to_owned(),
+        kind: kind.to_owned(),
+    }
+}
+
+/// A table of these columns; the error names the columns whose names or lengths do not fit together.
+pub fn table<N: Into<String>>(
+    columns: impl IntoIterator<Item = (N, ArrayRef)>,
+) -> Result<RecordBatch> {
+    let field =
+        |(name, cells): (N, ArrayRef)| (Field::new(name, cells.data_type().clone(), true), cells);
+    let (fields, cells): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().map(field).unzip();
+    table_of(fields, cells)
+}
+
+/// A table of fields and cells, such as columns of another table and new ones.
+pub fn table_of(
+    fields: impl IntoIterator<Item = impl Into<FieldRef>>,
+    cells: Vec<ArrayRef>,
+) -> Result<RecordBatch> {
+    let fields: Vec<FieldRef> = fields.into_iter().map(Into::into).collect();
+    let mut names = HashSet::new();
+    for (field, column) in fields.iter().zip(&cells) {
+        if !names.insert(field.name().as_str()) {
+            let name = field.name().clone();
+            return Err(TableError::SameName { name }.into());
+        }
+        if column.len() != cells[0].len() {
+            return Err(TableError::UnequalLengths {
+                column: field.name().clone(),
+                rows: column.len(),
+                first: fields[0].name().clone(),
+                first_rows: cells[0].len(),
+            }
+            .into());
+        }
+    }
+    Ok(batch(Arc::new(Schema::new(fields)), cells, None)?)
+}
+
+/// For readers, which may have no column but still rows.
+pub(super) fn batch(
+    schema: SchemaRef,
+    cells: Vec<ArrayRef>,
+    rows: Option<usize>,
+) -> Result<RecordBatch, TableError> {
+    let options = RecordBatchOptions::new().with_row_count(rows.or(Some(
+        cells.first().map_or(0, |column: &ArrayRef| column.len()),
+    )));
+    Ok(RecordBatch::try_new_with_options(schema, cells, &options)?)
+}
+
+/// All columns of a table, in its order.
+pub fn columns(table: &RecordBatch) -> impl ExactSizeIterator<Item = Column<'_>> {
+    let fields = table.schema_ref().fields().iter();
+    fields
+        .zip(table.columns())
+        .map(|(field, cells)| Column { field, cells })
+}
+
+/// A column by its name; the error says what there is and suggests the nearest name.
+pub fn column<'a>(table: &'a RecordBatch, name: &str) -> Result<Column<'a>> {
+    let found = columns(table).find(|column| column.name() == name);
+    found.ok_or_else(|| {
+        TableError::NotInTable {
+            name: name.to_owned(),
+            columns: columns(table).map(|c| c.name().to_owned()).collect(),
+        }
+        .into()
+    })
+}
+
+/// Some rows of a table, in this order.
 ///
 /// ```
-/// use ramp_io::table::{Cells, Column, Table};
-/// let table = Table::new(vec![
-///     Column::new("name", Cells::Texts(vec![Some("Ann".into()), Some("Bo".into())])),
-///     Column::new("height", Cells::Numbers(vec![1.7, f64::NAN])),
-/// ])?;
-/// assert_eq!(table.rows(), 2);
-/// assert!(table.column("height")?.is_missing(1));
-/// assert!(table.column("hight").unwrap_err().to_string().contains("did you mean `height`?"));
+/// use ramp_io::arrow::{ArrayRef, Int64Array};
+/// use ramp_io::table::{column, select_rows, table};
+/// let ages: ArrayRef = std::sync::Arc::new(Int64Array::from(vec![Some(34), None, Some(7)]));
+/// let two = select_rows(&table([("age", ages)])?, &[2, 0])?;
+/// assert_eq!(column(&two, "age")?.numbers(0)?, [7.0, 34.0]);
 /// # Ok::<(), ramp_io::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct Table {
-    columns: Vec<Column>,
-    first_row: usize,
+pub fn select_rows(table: &RecordBatch, rows: &[u32]) -> Result<RecordBatch> {
+    let rows = UInt32Array::from(rows.to_vec());
+    Ok(arrow_select::take::take_record_batch(table, &rows).map_err(TableError::from)?)
 }
 
-impl Table {
-    /// A table of these columns; the error names the columns whose names or lengths do not fit together.
-    pub fn new(columns: Vec<Column>) -> Result<Self> {
-        let mut names = HashSet::new();
-        for column in &columns {
-            if !names.insert(column.name.as_str()) {
-                return Err(Error::Invalid(format!(
-                    "two columns of the table are named `{}`: give them different names",
-                    column.name
-                )));
-            }
-            let (rows, first) = (column.cells.len(), &columns[0]);
-            if rows != first.cells.len() {
-                return Err(Error::Invalid(format!(
-                    "column `{}` has {rows} rows but `{}` has {}",
-                    column.name,
-                    first.name,
-                    first.cells.len()
-                )));
-            }
-        }
-        Ok(Self::of_checked(columns, 0))
-    }
-
-    /// The same table with its first row at another place of the file (0 is the first), for messages.
-    pub fn starting_at(self, first_row: usize) -> Self {
-        Self::of_checked(self.columns, first_row)
-    }
-
-    /// For readers, which have checked the names once for the file and build columns of equal length.
-    pub(super) fn of_checked(mut columns: Vec<Column>, first_row: usize) -> Self {
-        for column in &mut columns {
-            column.first_row = first_row;
-        }
-        Self { columns, first_row }
-    }
-
-    /// How many rows.
-    pub fn rows(&self) -> usize {
-        self.columns.first().map_or(0, |column| column.cells.len())
-    }
-
-    /// The place of the first row in the file, counted from 0.
-    pub fn first_row(&self) -> usize {
-        self.first_row
-    }
-
-    /// All columns, in the order of the file or of the wish.
-    pub fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
-    /// All columns, to keep.
-    pub fn into_columns(self) -> Vec<Column> {
-        self.columns
-    }
-
-    /// A column by its name; the error says what there is and suggests the nearest name.
-    ///
-    /// It looks through all columns: in a loop over many, take them by their place from [`columns`](Self::columns).
-    pub fn column(&self, name: &str) -> Result<&Column> {
-        self.columns
-            .iter()
-            .find(|column| column.name == name)
-            .ok_or_else(|| {
-                let names = self.columns.iter().map(|column| column.name.as_str());
-                Error::Invalid(format!(
-                    "there is no column `{name}` in the table: {}",
-                    hint(name, names)
-                ))
-            })
-    }
+/// The rows of several tables with the same columns, one behind the other.
+pub fn concat_rows(tables: &[RecordBatch]) -> Result<RecordBatch> {
+    let schema = match tables {
+        [] => Arc::new(Schema::empty()),
+        [one] => return Ok(one.clone()),
+        [first, ..] => first.schema(),
+    };
+    let all = arrow_select::concat::concat_batches(&schema, tables);
+    Ok(all.map_err(TableError::from)?)
 }
 
 /// Whether a text stands for a missing value: nothing, NA, NaN or null, in any case and between blanks.
@@ -371,80 +312,121 @@ pub(super) fn spell_number(x: f64) -> String {
     }
 }
 
-/// The error for asking for a column whose type has no reading.
-pub(super) fn unread(name: &str, kind: &str) -> Error {
-    Error::Invalid(format!(
-        "column `{}` is of type {kind}, which is neither number nor text: leave it out or convert it",
-        shortened(name)
-    ))
+/// The texts of a column of any type of text, as they stand in the file.
+pub(super) fn strings(cells: &dyn Array) -> Option<Box<dyn Iterator<Item = Option<&str>> + '_>> {
+    match cells.data_type() {
+        DataType::Utf8 => Some(Box::new(cells.as_string::<i32>().iter())),
+        DataType::LargeUtf8 => Some(Box::new(cells.as_string::<i64>().iter())),
+        DataType::Utf8View => Some(Box::new(cells.as_string_view().iter())),
+        _ => None,
+    }
+}
+
+fn floats<T: ArrowPrimitiveType>(cells: &dyn Array, number: impl Fn(T::Native) -> f64) -> Vec<f64> {
+    let cells = cells.as_primitive::<T>();
+    if cells.null_count() == 0 {
+        return cells.values().iter().map(|&x| number(x)).collect();
+    }
+    let cell = |x: Option<T::Native>| x.map_or(f64::NAN, &number);
+    cells.iter().map(cell).collect()
+}
+
+/// Cells as Arrow spells them.
+fn formatted(cells: &dyn Array) -> Vec<Option<String>> {
+    if let DataType::Timestamp(unit, Some(_)) = cells.data_type() {
+        fn in_utc<T: ArrowTimestampType>(cells: &dyn Array) -> ArrayRef {
+            Arc::new(cells.as_primitive::<T>().clone().with_timezone("+00:00"))
+        }
+        let utc = match unit {
+            TimeUnit::Second => in_utc::<TimestampSecondType>(cells),
+            TimeUnit::Millisecond => in_utc::<TimestampMillisecondType>(cells),
+            TimeUnit::Microsecond => in_utc::<TimestampMicrosecondType>(cells),
+            TimeUnit::Nanosecond => in_utc::<TimestampNanosecondType>(cells),
+        };
+        return spelled(&utc);
+    }
+    spelled(cells)
+}
+
+fn spelled(cells: &dyn Array) -> Vec<Option<String>> {
+    let options = FormatOptions::new()
+        .with_display_error(false)
+        // Days counted in milliseconds are days all the same.
+        .with_datetime_format(Some("%F"));
+    let Ok(formatter) = ArrayFormatter::try_new(cells, &options) else {
+        return vec![None; cells.len()];
+    };
+    let spell = |row: usize| {
+        let there = cells.is_valid(row);
+        // A moment beyond the calendar has no spelling, and counts as missing.
+        there.then(|| formatter.value(row).try_to_string().ok())?
+    };
+    (0..cells.len()).map(spell).collect()
 }
 
 /// Checks the names of a file's columns: each has one, no two the same.
-pub(super) fn check_names(file: &str, names: &[String]) -> Result<()> {
-    if let Some(at) = names.iter().position(|name| name.trim().is_empty()) {
-        return Err(Error::Invalid(format!(
-            "column {} of `{file}` has no name: give it one",
-            at + 1
-        )));
-    }
+pub(super) fn check_names(path: &Path, schema: &Schema) -> Result<(), TableError> {
     let mut seen = HashSet::new();
-    let mut twice: Vec<String> = names
-        .iter()
-        .filter(|name| !seen.insert(name.as_str()))
-        .cloned()
-        .collect();
+    let mut twice: Vec<String> = Vec::new();
+    for (place, field) in schema.fields().iter().enumerate() {
+        if field.name().trim().is_empty() {
+            return Err(TableError::Unnamed {
+                path: path.to_path_buf(),
+                place: place + 1,
+            });
+        }
+        if !seen.insert(field.name().as_str()) {
+            twice.push(field.name().clone());
+        }
+    }
     twice.dedup();
     if !twice.is_empty() {
-        return Err(Error::Invalid(format!(
-            "`{file}` has more than one column named {}: give each its own name",
-            list(&twice)
-        )));
+        return Err(TableError::Repeated {
+            path: path.to_path_buf(),
+            names: twice,
+        });
     }
     Ok(())
 }
 
 /// The places of the wanted columns among those that a file has; all of them where nothing is wished.
 pub(super) fn pick(
-    file: &str,
-    columns: &[(String, ColumnType)],
+    path: &Path,
+    schema: &Schema,
     wanted: Option<&[String]>,
-) -> Result<Vec<usize>> {
+) -> Result<Vec<usize>, TableError> {
+    let fields = schema.fields();
     let Some(wanted) = wanted else {
-        return Ok((0..columns.len()).collect());
+        return Ok((0..fields.len()).collect());
     };
-    check_wanted(file, wanted)?;
-    let places: std::collections::HashMap<&str, usize> = columns
+    let in_file = || path.to_path_buf();
+    if wanted.is_empty() {
+        return Err(TableError::NoneAsked { path: in_file() });
+    }
+    let mut seen = HashSet::new();
+    if let Some(name) = wanted.iter().find(|name| !seen.insert(name.as_str())) {
+        return Err(TableError::AskedTwice {
+            path: in_file(),
+            name: name.clone(),
+        });
+    }
+    let places: std::collections::HashMap<&str, usize> = fields
         .iter()
         .enumerate()
-        .map(|(place, (name, _))| (name.as_str(), place))
+        .map(|(place, field)| (field.name().as_str(), place))
         .collect();
     wanted
         .iter()
         .map(|name| match places.get(name.as_str()) {
-            Some(&place) => match &columns[place].1 {
-                ColumnType::Unread(kind) => Err(unread(name, kind)),
-                _ => Ok(place),
+            Some(&place) => match unread_kind(&fields[place]) {
+                Some(kind) => Err(unread(name, kind)),
+                None => Ok(place),
             },
-            None => {
-                let names = columns.iter().map(|(name, _)| name.as_str());
-                Err(Error::Invalid(format!(
-                    "there is no column `{name}` in `{file}`: {}",
-                    hint(name, names)
-                )))
-            }
+            None => Err(TableError::NotInFile {
+                path: in_file(),
+                name: name.clone(),
+                columns: fields.iter().map(|field| field.name().clone()).collect(),
+            }),
         })
         .collect()
-}
-
-fn check_wanted(file: &str, wanted: &[String]) -> Result<()> {
-    let mut seen = HashSet::new();
-    match wanted.iter().find(|name| !seen.insert(name.as_str())) {
-        Some(name) => Err(Error::Invalid(format!(
-            "column `{name}` of `{file}` is asked for twice: name it once"
-        ))),
-        None if wanted.is_empty() => Err(Error::Invalid(format!(
-            "no column of `{file}` is asked for: name at least one"
-        ))),
-        None => Ok(()),
-    }
 }

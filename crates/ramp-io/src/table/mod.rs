@@ -1,30 +1,32 @@
-//! Tables in files as streams of rows: one reader and one writer per format, chosen by the file's extension.
+//! Tables in files as streams of Arrow `RecordBatch`es: one reader and one writer per format, chosen by the file's extension.
 //!
 //! | extension | format |
 //! |---|---|
 //! | `.csv`, `.txt` | text with commas, or with tabs or semicolons where the header has these and no comma |
 //! | `.tsv`, `.tab` | text with tabs |
 //! | `.parquet` | Apache Parquet |
-//! | `.arrow`, `.feather`, `.ipc` | Arrow IPC |
+//! | `.arrow`, `.feather`, `.ipc` | Arrow IPC, files and streams |
 //! | `.npy`, `.npz` | NumPy arrays of one or two axes |
 //!
 //! A reader yields some rows at a time, so a file may be larger than memory:
 //!
 //! ```
-//! use ramp_io::table::{Cells, Column, Table, create_table, open_columns, open_table};
+//! use ramp_io::table::{column, create_table, open_columns, open_table};
 //! # let folder = tempfile::tempdir().unwrap();
 //! # let path = folder.path().join("people.csv");
 //! std::fs::write(&path, "name,age,height\nAnn,34,1.70\nBo,NA,1.82\n").unwrap();
 //!
 //! let mut reader = open_columns(&path, &["height".into(), "age".into()])?;
+//! let mut first_row = 0;
 //! while let Some(rows) = reader.next(1000)? {
-//!     assert_eq!(rows.columns()[0].numbers()?, [1.70, 1.82]);
-//!     assert!(rows.column("age")?.is_missing(1));
+//!     assert_eq!(column(&rows, "height")?.numbers(first_row)?, [1.70, 1.82]);
+//!     assert!(column(&rows, "age")?.missing()[1]);
+//!     first_row += rows.num_rows();
 //! }
 //!
 //! // The same rows in another format.
 //! let mut reader = open_table(&path)?;
-//! let mut writer = create_table(&path.with_extension("tsv"), &reader.columns())?;
+//! let mut writer = create_table(&path.with_extension("parquet"), &reader.schema())?;
 //! while let Some(rows) = reader.next(1000)? {
 //!     writer.write(&rows)?;
 //! }
@@ -32,30 +34,40 @@
 //! # Ok::<(), ramp_io::Error>(())
 //! ```
 
-mod arrow;
 mod column;
 mod csv;
-mod iso;
+mod editor;
+mod error;
+mod guard;
+mod ipc;
 mod npy;
 mod parquet;
 mod summary;
 
-pub use column::{Cells, Column, ColumnType, Table, is_missing_text};
+pub use column::{
+    Column, ColumnKind, column, column_kind, columns, concat_rows, is_missing_text, select_rows,
+    table, table_of, unread_kind,
+};
+pub use editor::ColumnEditor;
+pub use error::{Damage, TableError};
+pub use guard::is_guarded;
 pub use summary::{ColumnSummary, Distinct, Kind, NumberSummary, summarize};
 
-use crate::{Error, Result};
+use crate::Result;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A table in a file, read some rows at a time.
 pub trait TableReader: Send {
-    /// The names of the columns that it yields.
-    fn names(&self) -> &[String];
-
-    /// The types of these columns.
-    fn types(&self) -> &[ColumnType];
+    /// The columns that it yields.
+    fn schema(&self) -> SchemaRef;
 
     /// The next rows, at most as many as asked for; `None` after the last.
-    fn next(&mut self, rows: usize) -> Result<Option<Table>>;
+    fn next(&mut self, rows: usize) -> Result<Option<RecordBatch>>;
 
     /// How many rows the file says that it has, if it does.
     fn rows_hint(&self) -> Option<u64> {
@@ -66,12 +78,6 @@ pub trait TableReader: Send {
     fn progress(&self) -> Option<f64> {
         None
     }
-
-    /// Names and types side by side, as [`create_table`] takes them.
-    fn columns(&self) -> Vec<(String, ColumnType)> {
-        let types = self.types().iter().cloned();
-        self.names().iter().cloned().zip(types).collect()
-    }
 }
 
 /// A table on its way into a file.
@@ -80,7 +86,7 @@ pub trait TableReader: Send {
 /// in that place stays.
 pub trait TableWriter: Send {
     /// Appends rows; their columns are those that the file was created with.
-    fn write(&mut self, table: &Table) -> Result<()>;
+    fn write(&mut self, rows: &RecordBatch) -> Result<()>;
 
     /// Makes sure that the file is on the disk and puts it in its place.
     fn finish(self: Box<Self>) -> Result<()>;
@@ -101,55 +107,51 @@ fn open(path: &Path, wanted: Option<&[String]>) -> Result<Box<dyn TableReader>> 
     Ok(match Format::of(path)? {
         Format::Separated(separator) => Box::new(csv::CsvReader::open(path, separator, wanted)?),
         Format::Parquet => Box::new(parquet::ParquetReader::open(path, wanted)?),
-        Format::Arrow => Box::new(arrow::ArrowReader::open(path, wanted)?),
+        Format::Arrow => Box::new(ipc::IpcReader::open(path, wanted)?),
         Format::NumPy { .. } => Box::new(npy::NpyReader::open(path, wanted)?),
     })
 }
 
 /// Checks that there is a file to read.
-pub(crate) fn check_there(path: &Path) -> Result<()> {
-    let shown = path.display();
-    if path.is_dir() {
-        let sentence = format!("`{shown}` is a folder; name a data file in it");
-        return Err(Error::Invalid(sentence));
-    }
-    match path.exists() {
-        true => Ok(()),
-        false => Err(Error::Invalid(format!("there is no data file `{shown}`"))),
+pub(crate) fn check_there(path: &Path) -> Result<(), TableError> {
+    let path = path.to_path_buf();
+    match path.is_dir() {
+        true => Err(TableError::DataIsFolder { path }),
+        false if path.exists() => Ok(()),
+        false => Err(TableError::NoFile { path }),
     }
 }
 
 /// Checks that a file's name ends like a kind of table that can be read and written.
 pub fn check_format(path: &Path) -> Result<()> {
-    Format::of(path).map(drop)
+    Ok(Format::of(path).map(drop)?)
 }
 
 /// Starts a table of these columns in a file; missing folders are made.
-pub fn create_table(path: &Path, columns: &[(String, ColumnType)]) -> Result<Box<dyn TableWriter>> {
-    let file = path.display().to_string();
+pub fn create_table(path: &Path, schema: &Schema) -> Result<Box<dyn TableWriter>> {
     let format = Format::of(path)?;
-    if columns.is_empty() {
-        return Err(Error::Invalid(format!(
-            "there is no column to write to `{file}`"
-        )));
+    let in_file = || path.to_path_buf();
+    if schema.fields().is_empty() {
+        return Err(TableError::NothingToWrite { path: in_file() }.into());
     }
     if path.is_dir() {
-        return Err(Error::Invalid(format!(
-            "`{file}` is a folder; name a file in it"
-        )));
+        return Err(TableError::OutputIsFolder { path: in_file() }.into());
     }
-    let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
-    column::check_names(&file, &names)?;
-    for (name, kind) in columns {
-        if let ColumnType::Unread(kind) = kind {
-            return Err(column::unread(name, kind));
+    column::check_names(path, schema)?;
+    for field in schema.fields() {
+        if let Some(kind) = unread_kind(field) {
+            return Err(column::unread(field.name(), kind).into());
         }
     }
+    // Any cell may be missing, whatever file the columns come from.
+    let nullable = |field: &Arc<Field>| Field::new(field.name(), field.data_type().clone(), true);
+    let fields: Vec<Field> = schema.fields().iter().map(nullable).collect();
+    let schema = Arc::new(Schema::new(fields));
     Ok(match format {
-        Format::Separated(separator) => Box::new(csv::CsvWriter::create(path, separator, columns)?),
-        Format::Parquet => Box::new(parquet::ParquetWriter::create(path, columns)?),
-        Format::Arrow => Box::new(arrow::ArrowWriter::create(path, columns)?),
-        Format::NumPy { archive } => Box::new(npy::NpyWriter::create(path, archive, columns)?),
+        Format::Separated(separator) => Box::new(csv::CsvWriter::create(path, separator, schema)?),
+        Format::Parquet => Box::new(parquet::ParquetWriter::create(path, schema)?),
+        Format::Arrow => Box::new(ipc::IpcWriter::create(path, schema)?),
+        Format::NumPy { archive } => Box::new(npy::NpyWriter::create(path, archive, schema)?),
     })
 }
 
@@ -170,7 +172,7 @@ enum Format {
 }
 
 impl Format {
-    fn of(path: &Path) -> Result<Self> {
+    fn of(path: &Path) -> Result<Self, TableError> {
         let extension = path.extension().unwrap_or_default().to_string_lossy();
         match extension.to_ascii_lowercase().as_str() {
             "csv" | "txt" => Ok(Format::Separated(None)),
@@ -179,33 +181,70 @@ impl Format {
             "arrow" | "feather" | "ipc" => Ok(Format::Arrow),
             "npy" => Ok(Format::NumPy { archive: false }),
             "npz" => Ok(Format::NumPy { archive: true }),
-            _ => Err(Error::Invalid(format!(
-                "`{}` is not a kind of table that can be read or written: the name must end in .csv, .tsv, .txt, .parquet, \
-                 .arrow, .feather, .ipc, .npy or .npz",
-                path.display()
-            ))),
+            _ => Err(TableError::UnknownFormat {
+                path: path.to_path_buf(),
+            }),
         }
     }
 }
 
 /// Checks that rows have the columns that the file was created with, which writers rely on.
-fn check_columns(file: &str, columns: &[(String, ColumnType)], table: &Table) -> Result<()> {
-    let given = table.columns();
-    if given.len() != columns.len() {
-        return Err(Error::Invalid(format!(
-            "`{file}` was begun with {} columns, but these rows have {}",
-            columns.len(),
-            given.len()
-        )));
+fn check_columns(path: &Path, schema: &Schema, rows: &RecordBatch) -> Result<(), TableError> {
+    let given = rows.schema_ref().fields();
+    if given.len() != schema.fields().len() {
+        return Err(TableError::OtherCount {
+            path: path.to_path_buf(),
+            expected: schema.fields().len(),
+            found: given.len(),
+        });
     }
-    for ((name, kind), column) in columns.iter().zip(given) {
-        if *name != column.name || *kind != column.cells.column_type() {
-            return Err(Error::Invalid(format!(
-                "`{file}` was begun with a column `{name}` of type {kind:?}, but these rows have `{}` of type {:?} there",
-                column.name,
-                column.cells.column_type()
-            )));
+    for (field, found) in schema.fields().iter().zip(given) {
+        if field.name() != found.name() || field.data_type() != found.data_type() {
+            return Err(TableError::OtherColumn {
+                path: path.to_path_buf(),
+                name: field.name().clone(),
+                kind: field.data_type().to_string(),
+                found: found.name().clone(),
+                found_kind: found.data_type().to_string(),
+            });
         }
     }
     Ok(())
+}
+
+/// Rows as formats with nulls keep them: what is missing is null, however it was spelled before.
+fn with_nulls(schema: &SchemaRef, rows: &RecordBatch) -> Result<RecordBatch, TableError> {
+    let nulled = |column: Column<'_>| -> ArrayRef {
+        let missing = match column.cells.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => column.missing(),
+            DataType::Float64 if has_nan(column.cells.as_primitive::<Float64Type>().values()) => {
+                column.missing()
+            }
+            DataType::Float32 if has_nan(column.cells.as_primitive::<Float32Type>().values()) => {
+                column.missing()
+            }
+            _ => return column.cells.clone(),
+        };
+        if missing.iter().filter(|&&m| m).count() == column.cells.null_count() {
+            return column.cells.clone();
+        }
+        let there: Vec<bool> = missing.into_iter().map(|m| !m).collect();
+        let data = column.cells.to_data().into_builder();
+        let nulls = arrow_buffer::NullBuffer::from(there);
+        match data.nulls(Some(nulls)).build() {
+            Ok(data) => arrow_array::make_array(data),
+            // Only a mask of another length is refused.
+            Err(_) => column.cells.clone(),
+        }
+    };
+    column::batch(
+        schema.clone(),
+        columns(rows).map(nulled).collect(),
+        Some(rows.num_rows()),
+    )
+}
+
+fn has_nan<T: Copy + PartialEq>(values: &[T]) -> bool {
+    #[allow(clippy::eq_op)]
+    values.iter().any(|&x| x != x)
 }

@@ -1,22 +1,28 @@
 //! NumPy files as tables: an array of one axis is a column, one of two axes is numbered columns.
 
-use super::column::{self, Cells, Column, ColumnType, Table};
-use super::{TableReader, TableWriter, check_columns};
+use super::column::{self, unread_field};
+use super::{
+    ColumnKind, TableError, TableReader, TableWriter, check_columns, column_kind, columns,
+};
 use crate::array::ArrayReader;
 use crate::array::npy::{Element, Header};
 use crate::array::zip::ZipWriter;
 use crate::{Error, Result};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, NullArray, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ramp::names::shortened;
 use ramp::storage::PendingFile;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub(super) struct NpyReader {
     arrays: Vec<ArrayReader>,
     /// For each yielded column its array and its place in a row of it.
     places: Vec<(usize, usize)>,
-    names: Vec<String>,
-    types: Vec<ColumnType>,
+    schema: SchemaRef,
     rows: usize,
     row: usize,
 }
@@ -24,57 +30,59 @@ pub(super) struct NpyReader {
 impl NpyReader {
     pub(super) fn open(path: &Path, wanted: Option<&[String]>) -> Result<Self> {
         let arrays = ArrayReader::open_all(path)?;
-        let shown = path.display().to_string();
         let (mut columns, mut places) = (Vec::new(), Vec::new());
         let mut length: Option<(&str, usize)> = None;
         for (place, array) in arrays.iter().enumerate() {
             let kind = match array.element().is_integer() {
-                true => ColumnType::Integer,
-                false => ColumnType::Number,
+                true => DataType::Int64,
+                false => DataType::Float64,
             };
             let width = match array.shape() {
                 [_] => {
-                    columns.push((array.name().to_owned(), kind));
+                    columns.push(Field::new(array.name(), kind, true));
                     places.push((place, 0));
                     1
                 }
                 [_, width] if *width <= MOST_COLUMNS => {
                     for i in 0..*width {
-                        columns.push((format!("{}{}", array.name(), i + 1), kind.clone()));
+                        let name = format!("{}{}", array.name(), i + 1);
+                        columns.push(Field::new(name, kind.clone(), true));
                         places.push((place, i));
                     }
                     *width
                 }
                 shape => {
                     let unread = format!("array of shape {}", shortened(&format!("{shape:?}")));
-                    columns.push((array.name().to_owned(), ColumnType::Unread(unread)));
+                    columns.push(unread_field(array.name(), &unread));
                     places.push((place, 0));
                     continue;
                 }
             };
             match length {
                 Some((first, rows)) if width > 0 && rows != array.rows() => {
-                    return Err(Error::Invalid(format!(
-                        "`{shown}` is no table: its array `{}` has {} rows, but `{}` has {rows}",
-                        shortened(array.name()),
-                        array.rows(),
-                        shortened(first)
-                    )));
+                    return Err(TableError::UnequalArrays {
+                        path: path.to_path_buf(),
+                        array: array.name().to_owned(),
+                        rows: array.rows(),
+                        first: first.to_owned(),
+                        first_rows: rows,
+                    }
+                    .into());
                 }
                 _ => length = Some((array.name(), array.rows())),
             }
         }
         if columns.is_empty() {
-            return Err(Error::Invalid(format!("`{shown}` has no column")));
+            let path = path.to_path_buf();
+            return Err(TableError::NoColumns { path }.into());
         }
         let rows = length.map_or(0, |(_, rows)| rows);
-        let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
-        column::check_names(&shown, &names)?;
-        let picked = column::pick(&shown, &columns, wanted)?;
+        let schema = Schema::new(columns);
+        column::check_names(path, &schema)?;
+        let picked = column::pick(path, &schema, wanted)?;
         Ok(Self {
             places: picked.iter().map(|&at| places[at]).collect(),
-            names: picked.iter().map(|&at| columns[at].0.clone()).collect(),
-            types: picked.iter().map(|&at| columns[at].1.clone()).collect(),
+            schema: Arc::new(schema.project(&picked).map_err(TableError::from)?),
             arrays,
             rows,
             row: 0,
@@ -86,31 +94,25 @@ impl NpyReader {
 const MOST_COLUMNS: usize = 1 << 20;
 
 impl TableReader for NpyReader {
-    fn names(&self) -> &[String] {
-        &self.names
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
     }
 
-    fn types(&self) -> &[ColumnType] {
-        &self.types
-    }
-
-    fn next(&mut self, rows: usize) -> Result<Option<Table>> {
+    fn next(&mut self, rows: usize) -> Result<Option<RecordBatch>> {
         let count = rows.min(self.rows - self.row);
         if count == 0 {
             return Ok(None);
         }
-        let mut cells: Vec<Cells> = self
-            .types
+        let cells = self
+            .schema
+            .fields()
             .iter()
-            .map(|kind| match kind {
-                ColumnType::Integer => Cells::Integers(vec![None; count]),
-                ColumnType::Unread(kind) => Cells::Unread {
-                    kind: kind.clone(),
-                    rows: count,
-                },
-                _ => Cells::Numbers(vec![f64::NAN; count]),
-            })
-            .collect();
+            .map(|field| match field.data_type() {
+                DataType::Int64 => Cells::Integers(vec![0; count]),
+                DataType::Float64 => Cells::Numbers(vec![f64::NAN; count]),
+                _ => Cells::Unread,
+            });
+        let mut cells: Vec<Cells> = cells.collect();
         for (place, array) in self.arrays.iter_mut().enumerate() {
             let width = array.shape().get(1).copied().unwrap_or(1);
             // Where each place of the array's rows goes, if anywhere.
@@ -128,19 +130,27 @@ impl TableReader for NpyReader {
                 if let Some(to) = goes[at % width] {
                     match &mut cells[to] {
                         Cells::Numbers(cells) => cells[at / width] = element.number(raw),
-                        Cells::Integers(cells) => cells[at / width] = element.integer(raw),
-                        _ => {}
+                        Cells::Integers(cells) => {
+                            cells[at / width] = element.integer(raw).unwrap_or_default();
+                        }
+                        Cells::Unread => {}
                     }
                 }
             })?;
         }
-        let named = self.names.iter().zip(cells);
-        let columns = named
-            .map(|(name, cells)| Column::new(name.clone(), cells))
-            .collect();
-        let first_row = self.row;
         self.row += count;
-        Ok(Some(Table::of_checked(columns, first_row)))
+        let arrays = cells.into_iter().map(|cells| -> ArrayRef {
+            match cells {
+                Cells::Numbers(cells) => Arc::new(Float64Array::from(cells)),
+                Cells::Integers(cells) => Arc::new(Int64Array::from(cells)),
+                Cells::Unread => Arc::new(NullArray::new(count)),
+            }
+        });
+        Ok(Some(column::batch(
+            self.schema.clone(),
+            arrays.collect(),
+            Some(count),
+        )?))
     }
 
     fn rows_hint(&self) -> Option<u64> {
@@ -152,12 +162,18 @@ impl TableReader for NpyReader {
     }
 }
 
+/// The cells of a column on their way.
+enum Cells {
+    Numbers(Vec<f64>),
+    Integers(Vec<i64>),
+    Unread,
+}
+
 /// Numbers wait in a file beside until all are there: arrays begin with their length, and in an archive one follows the other.
 pub(super) struct NpyWriter {
     path: PathBuf,
-    shown: String,
     archive: bool,
-    columns: Vec<(String, ColumnType)>,
+    schema: SchemaRef,
     waiting: BufWriter<PendingFile>,
     /// How many rows each piece of the waiting file has; in a piece stands column after column.
     pieces: Vec<usize>,
@@ -166,48 +182,47 @@ pub(super) struct NpyWriter {
 }
 
 impl NpyWriter {
-    pub(super) fn create(
-        path: &Path,
-        archive: bool,
-        columns: &[(String, ColumnType)],
-    ) -> Result<Self> {
-        if let Some((name, _)) = columns.iter().find(|(_, kind)| *kind == ColumnType::Text) {
-            return Err(Error::Invalid(format!(
-                "column `{name}` is text, but `{}` can only hold numbers: write .csv, .parquet or .arrow, or leave it out",
-                path.display()
-            )));
+    pub(super) fn create(path: &Path, archive: bool, schema: SchemaRef) -> Result<Self> {
+        let is_text = |field: &&Arc<Field>| column_kind(field) == ColumnKind::Text;
+        if let Some(field) = schema.fields().iter().find(is_text) {
+            return Err(TableError::TextInNumPy {
+                path: path.to_path_buf(),
+                column: field.name().clone(),
+            }
+            .into());
         }
         let mut beside = path.as_os_str().to_owned();
         beside.push(".rows");
         Ok(Self {
             path: path.to_path_buf(),
-            shown: path.display().to_string(),
             archive,
-            columns: columns.to_vec(),
             waiting: BufWriter::with_capacity(1 << 16, PendingFile::create(Path::new(&beside))?),
             pieces: Vec::new(),
-            holes: vec![false; columns.len()],
+            holes: vec![false; schema.fields().len()],
+            schema,
         })
     }
 }
 
 impl TableWriter for NpyWriter {
-    fn write(&mut self, table: &Table) -> Result<()> {
-        check_columns(&self.shown, &self.columns, table)?;
-        if table.rows() == 0 {
+    fn write(&mut self, rows: &RecordBatch) -> Result<()> {
+        check_columns(&self.path, &self.schema, rows)?;
+        if rows.num_rows() == 0 {
             return Ok(());
         }
-        for (column, hole) in table.columns().iter().zip(&mut self.holes) {
-            let written = match &column.cells {
-                Cells::Numbers(cells) => cells
-                    .iter()
-                    .try_for_each(|x| self.waiting.write_all(&x.to_le_bytes())),
-                Cells::Integers(cells) => cells.iter().try_for_each(|cell| {
-                    *hole |= cell.is_none();
-                    self.waiting
-                        .write_all(&cell.unwrap_or(i64::MIN).to_le_bytes())
-                }),
-                _ => Ok(()),
+        for (column, hole) in columns(rows).zip(&mut self.holes) {
+            let written = if column.kind() == ColumnKind::Integer {
+                *hole |= column.cells.null_count() > 0;
+                let whole = arrow_cast::cast(column.cells, &DataType::Int64);
+                let whole = whole.map_err(TableError::from)?;
+                let whole = whole.as_primitive::<Int64Type>();
+                whole.iter().try_for_each(|cell| {
+                    let cell = cell.unwrap_or(i64::MIN);
+                    self.waiting.write_all(&cell.to_le_bytes())
+                })
+            } else {
+                let mut numbers = column.numbers(0)?.into_iter();
+                numbers.try_for_each(|x| self.waiting.write_all(&x.to_le_bytes()))
             };
             written.map_err(|source| Error::File {
                 action: "write",
@@ -215,7 +230,7 @@ impl TableWriter for NpyWriter {
                 source,
             })?;
         }
-        self.pieces.push(table.rows());
+        self.pieces.push(rows.num_rows());
         Ok(())
     }
 
@@ -228,27 +243,29 @@ impl TableWriter for NpyWriter {
         };
         let Self {
             archive,
-            columns,
+            schema,
             waiting,
             pieces,
             holes,
             ..
         } = *self;
+        let kinds: Vec<ColumnKind> = schema.fields().iter().map(|f| column_kind(f)).collect();
         let mut waiting = waiting.into_inner().map_err(|e| failed(e.into_error()))?;
         waiting.rewind().map_err(failed)?;
         let mut waiting = BufReader::new(waiting);
         let rows: usize = pieces.iter().sum();
         let mut starts = vec![0_u64];
         for piece in &pieces {
-            starts.push(starts.last().unwrap_or(&0) + (piece * columns.len() * 8) as u64);
+            starts.push(starts.last().unwrap_or(&0) + (piece * kinds.len() * 8) as u64);
         }
         let file = PendingFile::create(&path)?;
         let file = if archive {
             let mut zip = ZipWriter::new(file);
-            for (place, (name, kind)) in columns.iter().enumerate() {
-                let whole = *kind == ColumnType::Integer && !holes[place];
+            for (place, kind) in kinds.iter().enumerate() {
+                let name = schema.field(place).name();
+                let whole = *kind == ColumnKind::Integer && !holes[place];
                 let element = if whole { Element::I64 } else { Element::F64 };
-                let as_number = *kind == ColumnType::Integer && holes[place];
+                let as_number = *kind == ColumnKind::Integer && holes[place];
                 zip.add(&format!("{name}.npy"), false, |to| {
                     to.write_all(&Header::write(element, &[rows]))?;
                     let mut bytes = Vec::new();
@@ -268,7 +285,7 @@ impl TableWriter for NpyWriter {
             zip.finish().map_err(failed)?
         } else {
             let mut to = BufWriter::with_capacity(1 << 16, file);
-            write_matrix(&mut to, &mut waiting, &columns, &pieces, rows).map_err(failed)?;
+            write_matrix(&mut to, &mut waiting, &kinds, &pieces, rows).map_err(failed)?;
             to.into_inner().map_err(|e| failed(e.into_error()))?
         };
         Ok(file.commit()?)
@@ -279,22 +296,22 @@ impl TableWriter for NpyWriter {
 fn write_matrix(
     to: &mut impl Write,
     waiting: &mut impl Read,
-    columns: &[(String, ColumnType)],
+    kinds: &[ColumnKind],
     pieces: &[usize],
     rows: usize,
 ) -> io::Result<()> {
-    let shape = if columns.len() == 1 {
+    let shape = if kinds.len() == 1 {
         vec![rows]
     } else {
-        vec![rows, columns.len()]
+        vec![rows, kinds.len()]
     };
     to.write_all(&Header::write(Element::F64, &shape))?;
     let mut bytes = Vec::new();
     for &piece in pieces {
-        bytes.resize(piece * columns.len() * 8, 0);
+        bytes.resize(piece * kinds.len() * 8, 0);
         waiting.read_exact(&mut bytes)?;
-        for (column, (_, kind)) in bytes.chunks_exact_mut(piece * 8).zip(columns) {
-            if *kind == ColumnType::Integer {
+        for (column, kind) in bytes.chunks_exact_mut(piece * 8).zip(kinds) {
+            if *kind == ColumnKind::Integer {
                 column.chunks_exact_mut(8).for_each(integer_to_number);
             }
         }

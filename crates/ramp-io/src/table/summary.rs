@@ -1,7 +1,7 @@
 //! What a table's columns hold: types inferred, counts and moments, in one pass and constant memory.
 
-use super::column::{Cells, Column, is_missing_text, parse_number, spell_number};
-use super::{TableReader, rows_at_once};
+use super::column::{Column, parse_number, spell_number, strings, unread_kind};
+use super::{ColumnKind, TableReader, columns, is_missing_text, rows_at_once};
 use crate::Result;
 use std::collections::{HashMap, HashSet};
 
@@ -90,12 +90,13 @@ pub struct NumberSummary {
 /// # Ok::<(), ramp_io::Error>(())
 /// ```
 pub fn summarize(reader: &mut dyn TableReader) -> Result<Vec<ColumnSummary>> {
-    let names = reader.names().to_vec();
+    let schema = reader.schema();
+    let names: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
     let limit = (REMEMBERED / names.len().max(1)).clamp(2 * LEVELS, COUNTED);
     let mut tallies: Vec<Tally> = names.iter().map(|_| Tally::new(limit)).collect();
     while let Some(table) = reader.next(rows_at_once(names.len()))? {
-        for (tally, column) in tallies.iter_mut().zip(table.columns()) {
-            tally.add(column);
+        for (tally, column) in tallies.iter_mut().zip(columns(&table)) {
+            tally.add(column)?;
         }
     }
     let named = names.into_iter().zip(tallies);
@@ -136,22 +137,30 @@ impl Tally {
         }
     }
 
-    fn add(&mut self, column: &Column) {
+    fn add(&mut self, column: Column<'_>) -> Result<()> {
         self.rows += column.cells.len() as u64;
-        match &column.cells {
-            Cells::Numbers(cells) => cells.iter().for_each(|&x| self.add_number(x)),
-            Cells::Integers(cells) => cells
-                .iter()
-                .for_each(|cell| self.add_number(cell.map_or(f64::NAN, |x| x as f64))),
-            Cells::Texts(cells) => cells.iter().for_each(|cell| match cell.as_deref() {
-                Some(text) if !is_missing_text(text) => self.add_text(text),
-                _ => self.missing += 1,
-            }),
-            Cells::Unread { kind, rows } => {
-                self.unread = Some(kind.clone());
-                self.missing += *rows as u64;
+        let mut texts = |text: Option<&str>| match text {
+            Some(text) if !is_missing_text(text) => self.add_text(text),
+            _ => self.missing += 1,
+        };
+        match (column.kind(), strings(column.cells)) {
+            (ColumnKind::Unread, _) => {
+                self.unread = unread_kind(column.field).map(str::to_owned);
+                self.missing += column.cells.len() as u64;
+            }
+            (_, Some(cells)) => cells.for_each(&mut texts),
+            (ColumnKind::Text, None) => {
+                column
+                    .texts()
+                    .iter()
+                    .for_each(|cell| texts(cell.as_deref()));
+            }
+            _ => {
+                let numbers = column.numbers(0)?;
+                numbers.into_iter().for_each(|x| self.add_number(x));
             }
         }
+        Ok(())
     }
 
     fn add_number(&mut self, x: f64) {
@@ -308,34 +317,36 @@ impl Moments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::{ColumnType, Table};
+    use crate::table::table;
+    use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+    use arrow_schema::{Schema, SchemaRef};
+    use std::sync::Arc;
 
-    struct Parts(Vec<Table>, Vec<String>);
+    struct Parts(Vec<RecordBatch>);
 
     impl TableReader for Parts {
-        fn names(&self) -> &[String] {
-            &self.1
+        fn schema(&self) -> SchemaRef {
+            let first = self.0.first().map(|part| part.schema());
+            first.unwrap_or_else(|| {
+                let field = arrow_schema::Field::new("a", arrow_schema::DataType::Utf8, true);
+                Arc::new(Schema::new(vec![field]))
+            })
         }
 
-        fn types(&self) -> &[ColumnType] {
-            &[]
-        }
-
-        fn next(&mut self, _: usize) -> Result<Option<Table>> {
+        fn next(&mut self, _: usize) -> Result<Option<RecordBatch>> {
             Ok((!self.0.is_empty()).then(|| self.0.remove(0)))
         }
     }
 
-    fn summary(parts: Vec<Cells>) -> ColumnSummary {
+    fn summary(parts: Vec<ArrayRef>) -> ColumnSummary {
         let tables = parts
             .into_iter()
-            .map(|cells| Table::new(vec![Column::new("a", cells)]).unwrap());
-        let mut reader = Parts(tables.collect(), vec!["a".into()]);
-        summarize(&mut reader).unwrap().remove(0)
+            .map(|cells| table([("a", cells)]).unwrap());
+        summarize(&mut Parts(tables.collect())).unwrap().remove(0)
     }
 
-    fn texts(texts: &[&str]) -> Cells {
-        Cells::Texts(texts.iter().map(|&t| Some(t.to_owned())).collect())
+    fn texts(texts: &[&str]) -> ArrayRef {
+        Arc::new(StringArray::from(texts.to_vec()))
     }
 
     #[test]
@@ -363,12 +374,12 @@ mod tests {
 
     #[test]
     fn infinite_values_are_counted_and_kept_out_of_the_moments() {
-        let found = summary(vec![Cells::Numbers(vec![
+        let found = summary(vec![Arc::new(Float64Array::from(vec![
             1.0,
             f64::INFINITY,
             3.0,
             f64::NAN,
-        ])]);
+        ]))]);
         let numbers = found.numbers.unwrap();
         assert_eq!((numbers.infinite, numbers.mean, numbers.max), (1, 2.0, 3.0));
         assert_eq!(found.distinct, Distinct::Exactly(3));
@@ -376,7 +387,8 @@ mod tests {
 
     #[test]
     fn a_thousand_values_are_counted_and_one_more_is_not() {
-        let column = |n: i64| Cells::Integers((0..n).chain(0..n).map(Some).collect());
+        let column =
+            |n: i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values((0..n).chain(0..n))) };
         assert_eq!(
             summary(vec![column(1000)]).distinct,
             Distinct::Exactly(1000)
@@ -385,8 +397,10 @@ mod tests {
             summary(vec![column(1001)]).distinct,
             Distinct::MoreThan(1000)
         );
-        let words =
-            |n: usize| Cells::Texts((0..2 * n).map(|i| Some(format!("w{}", i % n))).collect());
+        let words = |n: usize| -> ArrayRef {
+            let words = (0..2 * n).map(|i| format!("w{}", i % n));
+            Arc::new(StringArray::from_iter_values(words))
+        };
         assert_eq!(summary(vec![words(1000)]).distinct, Distinct::Exactly(1000));
         let many = summary(vec![words(1001)]);
         assert_eq!(

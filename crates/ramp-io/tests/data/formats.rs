@@ -1,10 +1,15 @@
 //! What every format promises: what is written comes back, whatever it is and in whatever portions.
 
 use proptest::prelude::*;
+use ramp_io::arrow::{
+    Array, ArrayRef, DataType, Field, Float64Array, Int64Array, RecordBatch, Schema, StringArray,
+};
 use ramp_io::table::{
-    Cells, Column, Table, create_table, is_missing_text, open_columns, open_table,
+    Column, ColumnKind, columns, concat_rows, create_table, is_missing_text, open_columns,
+    open_table, table,
 };
 use std::path::Path;
+use std::sync::Arc;
 
 fn any_text() -> impl Strategy<Value = Option<String>> {
     // Anything that does not itself say that it is missing.
@@ -21,108 +26,78 @@ fn any_number() -> impl Strategy<Value = f64> {
     ]
 }
 
-fn any_cells(rows: usize) -> impl Strategy<Value = Cells> {
+fn any_cells(rows: usize) -> impl Strategy<Value = ArrayRef> {
     prop_oneof![
-        prop::collection::vec(any_number(), rows).prop_map(Cells::Numbers),
+        prop::collection::vec(any_number(), rows)
+            .prop_map(|cells| Arc::new(Float64Array::from(cells)) as ArrayRef),
         prop::collection::vec(prop::option::weighted(0.8, any::<i64>()), rows)
-            .prop_map(Cells::Integers),
-        prop::collection::vec(any_text(), rows).prop_map(Cells::Texts),
+            .prop_map(|cells| Arc::new(Int64Array::from(cells)) as ArrayRef),
+        prop::collection::vec(any_text(), rows)
+            .prop_map(|cells| Arc::new(StringArray::from(cells)) as ArrayRef),
     ]
 }
 
-fn any_table() -> impl Strategy<Value = Table> {
+fn any_table() -> impl Strategy<Value = RecordBatch> {
     (1_usize..6, 0_usize..40).prop_flat_map(|(columns, rows)| {
         prop::collection::vec(any_cells(rows), columns).prop_map(|all| {
             let named = all.into_iter().enumerate();
-            let columns = named.map(|(i, cells)| Column::new(format!("ä,\"{i}"), cells));
-            Table::new(columns.collect()).unwrap()
+            table(named.map(|(i, cells)| (format!("ä,\"{i}"), cells))).unwrap()
         })
     })
 }
 
-fn numbers_only(table: &Table) -> Table {
-    let columns = table.columns().iter().map(|column| match &column.cells {
-        Cells::Texts(cells) => Column::new(
-            column.name.clone(),
-            Cells::Integers(
-                cells
-                    .iter()
-                    .map(|c| c.as_ref().map(|c| c.len() as i64))
-                    .collect(),
-            ),
-        ),
-        _ => column.clone(),
-    });
-    Table::new(columns.collect()).unwrap()
-}
-
-fn rows_of(table: &Table, from: usize, to: usize) -> Table {
-    let columns = table.columns().iter().map(|column| {
-        let cells = match &column.cells {
-            Cells::Numbers(cells) => Cells::Numbers(cells[from..to].to_vec()),
-            Cells::Integers(cells) => Cells::Integers(cells[from..to].to_vec()),
-            Cells::Texts(cells) => Cells::Texts(cells[from..to].to_vec()),
-            unread => unread.clone(),
+fn numbers_only(all: &RecordBatch) -> RecordBatch {
+    let numbers = columns(all).map(|column| {
+        let cells = match column.kind() {
+            ColumnKind::Text => {
+                let lengths = column.texts().into_iter();
+                let lengths = lengths.map(|text| text.map(|text| text.len() as i64));
+                Arc::new(lengths.collect::<Int64Array>()) as ArrayRef
+            }
+            _ => column.cells.clone(),
         };
-        Column::new(column.name.clone(), cells)
+        (column.name(), cells)
     });
-    Table::new(columns.collect()).unwrap()
+    table(numbers).unwrap()
 }
 
-fn write(path: &Path, table: &Table, portion: usize) {
-    let columns: Vec<_> = table
-        .columns()
-        .iter()
-        .map(|column| (column.name.clone(), column.cells.column_type()))
-        .collect();
-    let mut writer = create_table(path, &columns).unwrap();
-    for from in (0..table.rows()).step_by(portion) {
-        writer
-            .write(&rows_of(table, from, table.rows().min(from + portion)))
-            .unwrap();
+fn write(path: &Path, table: &RecordBatch, portion: usize) {
+    let mut writer = create_table(path, table.schema_ref()).unwrap();
+    for from in (0..table.num_rows()).step_by(portion) {
+        let count = portion.min(table.num_rows() - from);
+        writer.write(&table.slice(from, count)).unwrap();
     }
     writer.finish().unwrap();
 }
 
 /// All rows, read in portions.
-fn read(path: &Path, portion: usize, wanted: Option<&[String]>) -> Vec<Column> {
+fn read(path: &Path, portion: usize, wanted: Option<&[String]>) -> RecordBatch {
     let mut reader = match wanted {
         Some(wanted) => open_columns(path, wanted).unwrap(),
         None => open_table(path).unwrap(),
     };
-    let mut columns: Vec<Column> = Vec::new();
-    let mut rows = 0;
+    // A file without rows still has its columns.
+    let mut parts = vec![RecordBatch::new_empty(reader.schema())];
     while let Some(table) = reader.next(portion).unwrap() {
-        assert!((1..=portion).contains(&table.rows()));
-        assert_eq!(table.first_row(), rows);
-        rows += table.rows();
-        if columns.is_empty() {
-            columns = table.into_columns();
-            continue;
-        }
-        for (all, more) in columns.iter_mut().zip(table.into_columns()) {
-            match (&mut all.cells, more.cells) {
-                (Cells::Numbers(all), Cells::Numbers(more)) => all.extend(more),
-                (Cells::Integers(all), Cells::Integers(more)) => all.extend(more),
-                (Cells::Texts(all), Cells::Texts(more)) => all.extend(more),
-                (all, more) => panic!("{all:?} was followed by {more:?}"),
-            }
-        }
+        assert!((1..=portion).contains(&table.num_rows()));
+        parts.push(table);
     }
-    if columns.is_empty() {
-        // A file without rows still has its columns.
-        let empty = reader.columns().into_iter().map(|(name, kind)| {
-            use ramp_io::table::ColumnType;
-            let cells = match kind {
-                ColumnType::Number => Cells::Numbers(vec![]),
-                ColumnType::Integer => Cells::Integers(vec![]),
-                _ => Cells::Texts(vec![]),
-            };
-            Column::new(name, cells)
-        });
-        columns = empty.collect();
+    concat_rows(&parts).unwrap()
+}
+
+/// The same name and kind, and the same cells: numbers to the last bit, texts to the letter.
+fn assert_same(came: Column<'_>, went: Column<'_>) {
+    assert_eq!((came.name(), came.kind()), (went.name(), went.kind()));
+    assert_eq!(came.missing(), went.missing());
+    assert_eq!(came.texts(), went.texts());
+    if went.kind() == ColumnKind::Number {
+        assert_eq!(bits(came), bits(went));
     }
-    columns
+}
+
+fn bits(column: Column<'_>) -> Vec<u64> {
+    let bits = |x: f64| if x.is_nan() { 0 } else { x.to_bits() };
+    column.numbers(0).unwrap().into_iter().map(bits).collect()
 }
 
 proptest! {
@@ -134,10 +109,14 @@ proptest! {
         for name in ["a.parquet", "a.arrow"] {
             let path = folder.path().join(name);
             write(&path, &table, out);
-            prop_assert_eq!(&read(&path, back, None), table.columns());
-            let backwards: Vec<String> = table.columns().iter().rev().map(|c| c.name.clone()).collect();
-            let columns = read(&path, back, Some(&backwards));
-            prop_assert!(columns.iter().eq(table.columns().iter().rev()));
+            let whole = read(&path, back, None);
+            prop_assert_eq!(whole.num_rows(), table.num_rows());
+            columns(&whole).zip(columns(&table)).for_each(|(came, went)| assert_same(came, went));
+            let mut backwards: Vec<String> = columns(&table).map(|c| c.name().to_owned()).collect();
+            backwards.reverse();
+            let turned = read(&path, back, Some(&backwards));
+            let went: Vec<_> = columns(&table).collect();
+            columns(&turned).zip(went.into_iter().rev()).for_each(|(came, went)| assert_same(came, went));
         }
     }
 
@@ -147,15 +126,13 @@ proptest! {
         for name in ["a.csv", "a.tsv"] {
             let path = folder.path().join(name);
             write(&path, &table, out);
-            let columns = read(&path, back, None);
-            prop_assert_eq!(columns.len(), table.columns().len());
-            for (came, went) in columns.iter().zip(table.columns()) {
-                prop_assert_eq!(&came.name, &went.name);
+            let whole = read(&path, back, None);
+            prop_assert_eq!(whole.num_columns(), table.num_columns());
+            for (came, went) in columns(&whole).zip(columns(&table)) {
+                prop_assert_eq!(came.name(), went.name());
                 prop_assert_eq!(came.texts(), went.texts());
-                if let Cells::Numbers(numbers) = &went.cells {
-                    let bits = |x: &f64| if x.is_nan() { 0 } else { x.to_bits() };
-                    let came = came.numbers().unwrap();
-                    prop_assert!(came.iter().map(bits).eq(numbers.iter().map(bits)));
+                if went.kind() == ColumnKind::Number {
+                    prop_assert_eq!(bits(came), bits(went));
                 }
             }
         }
@@ -167,25 +144,26 @@ proptest! {
         let table = numbers_only(&table);
         let path = folder.path().join("a.npz");
         write(&path, &table, out);
-        for (came, went) in read(&path, back, None).iter().zip(table.columns()) {
-            prop_assert_eq!(&came.name, &went.name);
-            match &went.cells {
-                // Whole numbers with holes become floating-point numbers.
-                Cells::Integers(cells) if cells.iter().any(Option::is_none) => {
-                    prop_assert_eq!(&came.cells.column_type(), &ramp_io::table::ColumnType::Number);
-                    let same = |(a, b): (f64, f64)| a == b || (a.is_nan() && b.is_nan());
-                    prop_assert!(came.numbers().unwrap().into_iter().zip(went.numbers().unwrap()).all(same));
-                }
-                _ => prop_assert_eq!(came, went),
+        let whole = read(&path, back, None);
+        let same = |(a, b): (f64, f64)| a == b || (a.is_nan() && b.is_nan());
+        for (came, went) in columns(&whole).zip(columns(&table)) {
+            prop_assert_eq!(came.name(), went.name());
+            // Whole numbers with holes become floating-point numbers.
+            if went.kind() == ColumnKind::Integer && went.cells.null_count() > 0 {
+                prop_assert_eq!(came.kind(), ColumnKind::Number);
+                prop_assert!(came.numbers(0).unwrap().into_iter().zip(went.numbers(0).unwrap()).all(same));
+            } else {
+                assert_same(came, went);
             }
         }
         let path = folder.path().join("m.npy");
         write(&path, &table, out);
-        for (place, (came, went)) in read(&path, back, None).iter().zip(table.columns()).enumerate() {
-            let name = if table.columns().len() == 1 { "m".into() } else { format!("m{}", place + 1) };
-            prop_assert_eq!(&came.name, &name);
-            let same = |(a, b): (f64, f64)| a == b || (a.is_nan() && b.is_nan()) || b == i64::MIN as f64;
-            prop_assert!(came.numbers().unwrap().into_iter().zip(went.numbers().unwrap()).all(same));
+        let whole = read(&path, back, None);
+        for (place, (came, went)) in columns(&whole).zip(columns(&table)).enumerate() {
+            let name = if table.num_columns() == 1 { "m".into() } else { format!("m{}", place + 1) };
+            prop_assert_eq!(came.name(), &name);
+            let same = |(a, b): (f64, f64)| same((a, b)) || b == i64::MIN as f64;
+            prop_assert!(came.numbers(0).unwrap().into_iter().zip(went.numbers(0).unwrap()).all(same));
         }
     }
 }
@@ -193,8 +171,8 @@ proptest! {
 #[test]
 fn texts_do_not_go_into_numpy_files() {
     let folder = tempfile::tempdir().unwrap();
-    let columns = [("id".to_owned(), ramp_io::table::ColumnType::Text)];
-    let error = create_table(&folder.path().join("a.npz"), &columns)
+    let text = Schema::new(vec![Field::new("id", DataType::Utf8, true)]);
+    let error = create_table(&folder.path().join("a.npz"), &text)
         .err()
         .unwrap()
         .to_string();
@@ -204,12 +182,12 @@ fn texts_do_not_go_into_numpy_files() {
 
 #[test]
 fn nothing_is_left_behind_in_any_format() {
-    let table = Table::new(vec![Column::new("a", Cells::Integers(vec![Some(1), None]))]).unwrap();
-    let columns = [("a".to_owned(), table.columns()[0].cells.column_type())];
+    let whole: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
+    let table = table([("a", whole)]).unwrap();
     for name in ["a.csv", "a.tsv", "a.parquet", "a.arrow", "a.npy", "a.npz"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
-        let mut writer = create_table(&path, &columns).unwrap();
+        let mut writer = create_table(&path, table.schema_ref()).unwrap();
         writer.write(&table).unwrap();
         drop(writer);
         assert_eq!(
@@ -217,7 +195,7 @@ fn nothing_is_left_behind_in_any_format() {
             0,
             "{name}"
         );
-        let mut writer = create_table(&path, &columns).unwrap();
+        let mut writer = create_table(&path, table.schema_ref()).unwrap();
         writer.write(&table).unwrap();
         writer.finish().unwrap();
         assert_eq!(

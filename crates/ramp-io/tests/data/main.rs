@@ -5,3 +5,4 @@ mod broken;
 mod csv;
 mod foreign;
 mod formats;
+mod libraries;

@@ -1,4 +1,4 @@
-//! Rival methods: what they learn from, what they assume, and how they are told apart from RAMP.
+//! Baselines: what they learn from and what they assume. Those that learn do so in the library's loop ([`ramp::train`]).
 //!
 //! | baseline | sees | assumes |
 //! |---|---|---|
@@ -8,9 +8,7 @@
 //! | [`Svae`] | sequences | linear-Gaussian dynamics in the plane, a decoder |
 //! | [`Cpc`] | sequences | that a point of the plane tells the future of a sequence from those of others |
 
-mod adam;
 mod bbvi;
-mod checkpoint;
 mod cpc;
 mod learner;
 mod perceptron;
@@ -21,7 +19,7 @@ mod tape;
 
 pub use bbvi::{Bbvi, BbviSpec, Estimator, GenerativeTree};
 pub use cpc::{Cpc, CpcSpec, Score};
-pub use learner::{Batch, Learner, LearningSpec, SequenceModel};
+pub use learner::{Array, Batch, Learner, Learning, LearningSpec, Parts, SequenceModel};
 pub use sequences::{Sequences, Series};
 pub use supervised_gaussian::SupervisedGaussian;
 pub use svae::{Dynamics, Likelihood, State, Svae, SvaeSpec};

@@ -6,6 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use std::cell::Cell;
 use std::ops::Range;
 
+use super::learner::Array;
 use super::sequences::Sequences;
 
 /// Inputs up to which the first layer learns at the full rate: the pixels of small frames, for which rates were chosen.
@@ -16,8 +17,6 @@ const FULL_RATE: f64 = 576.0;
 pub(super) struct Perceptron {
     mlp: Mlp,
     place: Range<usize>,
-    /// How many of its numbers are the weights of its first layer.
-    first: usize,
 }
 
 /// What a forward pass leaves: outputs, feature-major, and what the way back needs.
@@ -35,11 +34,9 @@ impl Perceptron {
         from: usize,
     ) -> Result<Self, LabError> {
         let mlp = Mlp::new(inputs, hidden, outputs)?;
-        let lens: Vec<usize> = mlp.parameters().iter().map(|p| p.len()).collect();
-        let len: usize = lens.iter().sum();
+        let len: usize = mlp.parameters().iter().map(|p| p.len()).sum();
         Ok(Perceptron {
             mlp,
-            first: lens[0],
             place: from..from + len,
         })
     }
@@ -49,11 +46,25 @@ impl Perceptron {
         self.place.clone()
     }
 
-    /// Where the weights of its first layer are, and the part of the learning rate that suits so many inputs: Adam moves every
-    /// weight by about its rate, so that the same rate would move the sums of a picture by more the more pixels it has.
-    pub fn first_layer(&self) -> (Range<usize>, f64) {
-        let weights = self.place.start..self.place.start + self.first;
-        (weights, (FULL_RATE / self.mlp.inputs() as f64).min(1.0))
+    /// Its arrays, named after what it is. Adam moves every weight by about its rate, so that the same rate would move the sums of
+    /// a picture by more the more pixels it has: the first layer of a `wide` perceptron learns at a lower one.
+    pub fn arrays(&self, name: &str, wide: bool) -> Vec<Array> {
+        let mut start = self.place.start;
+        let layers = self.mlp.parameters().into_iter().enumerate();
+        layers
+            .map(|(i, parameter)| {
+                let span = start..start + parameter.len();
+                start = span.end;
+                Array {
+                    name: format!("{name} {}", parameter.name),
+                    span,
+                    part: match wide && i == 0 {
+                        true => (FULL_RATE / self.mlp.inputs() as f64).min(1.0),
+                        false => 1.0,
+                    },
+                }
+            })
+            .collect()
     }
 
     pub fn outputs(&self) -> usize {
@@ -110,7 +121,7 @@ pub(super) fn padded(rows: usize) -> usize {
 }
 
 thread_local! {
-    /// The room of the last sequence: films are large, and asking the system for room takes longer than reading them.
+    /// The room of the last sequence: videos are large, and asking the system for room takes longer than reading them.
     static ROOM: Cell<Vec<f32>> = const { Cell::new(vec![]) };
 }
 

@@ -1,7 +1,7 @@
-//! What rivals of the pendulum learn from: equally long sequences of observations, read one observation at a time.
+//! What baselines of the pendulum learn from: equally long sequences of observations, read one observation at a time.
 
 use crate::error::LabError;
-use crate::pendulum::Films;
+use crate::experiments::pendulum::data::Videos;
 
 /// Equally long sequences of equally wide observations.
 pub trait Sequences: Sync {
@@ -16,7 +16,7 @@ pub trait Sequences: Sync {
 }
 
 /// Pixels from zero to one.
-impl Sequences for Films {
+impl Sequences for Videos {
     fn count(&self) -> usize {
         self.sizes.sequences
     }

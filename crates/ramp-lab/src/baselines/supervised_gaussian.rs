@@ -3,16 +3,16 @@
 use faer::Mat;
 
 use crate::error::LabError;
+use crate::experiments::linear_tree::data::TreeSample;
 use crate::gaussian::GaussianPosterior;
 use crate::metrics::mean;
-use crate::tree_data::TreeSample;
 
 /// A posterior over latents from second-order statistics of latents and observations together.
 ///
 /// It is a supervised baseline: nobody but a simulator knows the latents. Its means are the best linear estimates of them.
 ///
 /// ```
-/// use ramp_lab::{baselines::SupervisedGaussian, nonlinear_data::NonlinearTree};
+/// use ramp_lab::{baselines::SupervisedGaussian, experiments::nonlinear_tree::data::NonlinearTree};
 ///
 /// let mut train = NonlinearTree::default().sample(3000, 1)?;
 /// let test = train.split_off(2000);
@@ -80,9 +80,9 @@ impl SupervisedGaussian {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::linear_tree::data::LinearTree;
+    use crate::experiments::nonlinear_tree::data::NonlinearTree;
     use crate::metrics::pearson;
-    use crate::nonlinear_data::NonlinearTree;
-    use crate::tree_data::LinearTree;
 
     #[test]
     fn on_a_linear_tree_it_is_exact_inference_up_to_sampling() {

@@ -20,6 +20,7 @@
 //! ```
 
 mod axes;
+mod colorbar;
 mod image;
 mod layout;
 mod legend;
@@ -32,6 +33,7 @@ mod svg;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use colorbar::{angle_colorbar, colorbar};
 pub use image::Image;
 pub use legend::{Key, Legend};
 pub use mark::{Anchor, BarSeries};

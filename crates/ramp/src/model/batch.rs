@@ -34,26 +34,36 @@ impl<'a> Bound<'a> {
 }
 
 /// Observations to leave out of a batch though they are there: for each observation a bit per row.
+#[derive(Default)]
 pub(crate) struct Mask {
     words: usize,
     bits: Vec<u64>,
 }
 
 impl Mask {
-    /// Asks once for each row of each observation, observation by observation.
-    pub fn new(
+    /// A mask that is chosen once.
+    #[cfg(test)]
+    pub fn new(observations: usize, rows: usize, choose: impl FnMut(usize, usize) -> bool) -> Self {
+        let mut mask = Mask::default();
+        mask.refill(observations, rows, choose);
+        mask
+    }
+
+    /// Chooses anew what is left out, asking once for each row of each observation, observation by observation.
+    pub fn refill(
+        &mut self,
         observations: usize,
         rows: usize,
         mut choose: impl FnMut(usize, usize) -> bool,
-    ) -> Self {
-        let words = rows.div_ceil(64);
-        let mut bits = vec![0u64; observations * words];
-        for (observation, bits) in bits.chunks_exact_mut(words).enumerate() {
+    ) {
+        self.words = rows.div_ceil(64);
+        self.bits.clear();
+        self.bits.resize(observations * self.words, 0);
+        for (observation, bits) in self.bits.chunks_exact_mut(self.words).enumerate() {
             for r in 0..rows {
                 bits[r / 64] |= u64::from(choose(observation, r)) << (r % 64);
             }
         }
-        Mask { words, bits }
     }
 
     /// Whether an observation is to be left out of a row.

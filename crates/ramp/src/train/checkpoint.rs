@@ -1,21 +1,22 @@
-//! The state of training in one file, written whole or not at all.
+//! The state of training in one file, written whole or not at all. It holds no history: see [`records`](super::records).
 
-use super::TrainSpec;
+use super::error::{CheckpointFault, TrainError};
 use super::optimizer::Memory;
-use super::trainer::Record;
-use crate::model::{Model, ModelSpec};
+use super::problem::Identity;
+use super::spec::TrainSpec;
+use crate::Result;
 use crate::storage::{read_tensors, write_tensors};
-use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Everything the loop needs to go on as if it had never stopped.
+/// Everything the loop needs to go on as if it had never stopped, but for the parameters, which the problem has.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct State {
-    pub parameters: Vec<f32>,
     pub memory: Memory,
     pub best: Option<Best>,
-    pub progress: Progress,
+    pub iteration: usize,
+    /// Evaluations since the best one.
+    pub since_best: usize,
 }
 
 /// The best weights so far.
@@ -26,28 +27,21 @@ pub(super) struct Best {
     pub iteration: usize,
 }
 
-/// The small numbers of the state.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Progress {
-    pub iteration: usize,
-    pub since_best: usize,
-    /// What the data looks like; older files do not say.
-    #[serde(default)]
-    pub data: Option<u64>,
-    pub records: Vec<Record>,
-}
-
 #[derive(Serialize, Deserialize)]
 struct Header {
     version: u32,
-    model: ModelSpec,
+    identity: Identity,
     train: TrainSpec,
-    rows: usize,
-    progress: Progress,
+    iteration: usize,
+    since_best: usize,
     best: Option<(f64, usize)>,
 }
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+const PARAMETERS: &str = "parameters";
+const FIRST: &str = "memory.first";
+const SECOND: &str = "memory.second";
+const BEST: &str = "best";
 
 /// The checkpoint of a folder, whether or not it is there.
 pub fn checkpoint_file(folder: &Path) -> PathBuf {
@@ -55,69 +49,104 @@ pub fn checkpoint_file(folder: &Path) -> PathBuf {
 }
 
 pub(super) fn save(
-    folder: &Path,
+    path: &Path,
+    parameters: &[f32],
     state: &State,
-    model: &Model,
+    identity: &Identity,
     train: &TrainSpec,
-    rows: usize,
-) -> Result<PathBuf> {
+) -> Result<()> {
     let header = Header {
         version: VERSION,
-        model: model.spec().clone(),
+        identity: identity.clone(),
         train: train.clone(),
-        rows,
-        progress: state.progress.clone(),
+        iteration: state.iteration,
+        since_best: state.since_best,
         best: state.best.as_ref().map(|b| (b.held_out, b.iteration)),
     };
-    let text = serde_json::to_string(&header)
-        .map_err(|e| Error::Invalid(format!("the checkpoint's header: {e}")))?;
-    let mut tensors: Vec<(&str, &[f32])> = vec![
-        ("parameters", &state.parameters),
-        ("memory.first", &state.memory.first),
-        ("memory.second", &state.memory.second),
+    let text = serde_json::to_string(&header).map_err(|e| TrainError::Checkpoint {
+        path: path.into(),
+        fault: CheckpointFault::Header(e),
+    })?;
+    let mut tensors = vec![
+        (PARAMETERS, parameters),
+        (FIRST, &state.memory.first[..]),
+        (SECOND, &state.memory.second[..]),
     ];
     if let Some(best) = &state.best {
-        tensors.push(("best", &best.parameters));
+        tensors.push((BEST, &best.parameters));
     }
-    let path = checkpoint_file(folder);
     let tensors = tensors
         .into_iter()
         .map(|(name, data)| (name.to_string(), vec![data.len()], data))
         .collect();
-    write_tensors(&path, tensors, &text)?;
-    Ok(path)
+    Ok(write_tensors(path, tensors, &text)?)
 }
 
-/// The state left in a folder, if there is one, after checking that it belongs to this model, data and settings.
+/// The state left in a file, if there is one, after checking that it belongs to this problem and these settings; with the
+/// parameters that it had.
 pub(super) fn load(
-    folder: &Path,
-    model: &Model,
+    path: &Path,
+    identity: &Identity,
     train: &TrainSpec,
-    rows: usize,
-    data: Option<u64>,
-) -> Result<Option<State>> {
-    let path = checkpoint_file(folder);
-    let Some((text, mut tensors)) = read_tensors(&path)? else {
+    count: usize,
+) -> Result<Option<(Vec<f32>, State)>> {
+    let Some((text, mut tensors)) = read_tensors(path)? else {
         return Ok(None);
     };
-    let wrong = |what: String| Error::Invalid(format!("checkpoint `{}` {what}", path.display()));
+    let fault = |fault: CheckpointFault| TrainError::Checkpoint {
+        path: path.into(),
+        fault,
+    };
+    let header = header(&text).map_err(fault)?;
+    check(&header, identity, train).map_err(fault)?;
+    let mut take = |name: &'static str| match tensors.remove(name) {
+        Some(data) if data.len() == count => Ok(data),
+        Some(data) => Err(fault(CheckpointFault::Length {
+            array: name,
+            found: data.len(),
+            wanted: count,
+        })),
+        None => Err(fault(CheckpointFault::Lacks(name))),
+    };
+    let state = State {
+        memory: Memory {
+            first: take(FIRST)?,
+            second: take(SECOND)?,
+        },
+        best: match header.best {
+            None => None,
+            Some((held_out, iteration)) => Some(Best {
+                parameters: take(BEST)?,
+                held_out,
+                iteration,
+            }),
+        },
+        iteration: header.iteration,
+        since_best: header.since_best,
+    };
+    Ok(Some((take(PARAMETERS)?, state)))
+}
+
+fn header(text: &str) -> Result<Header, CheckpointFault> {
     #[derive(Deserialize)]
     struct Version {
         version: u32,
     }
-    let unreadable = |e| wrong(format!("has a header that cannot be read: {e}"));
-    let Version { version } = serde_json::from_str(&text).map_err(unreadable)?;
-    if version > VERSION {
-        return Err(wrong(format!(
-            "was written by a newer version of this software (form {version}); go on with that"
-        )));
+    let Version { version } = serde_json::from_str(text).map_err(CheckpointFault::Header)?;
+    match version {
+        VERSION => serde_json::from_str(text).map_err(CheckpointFault::Header),
+        newer if newer > VERSION => Err(CheckpointFault::Newer(newer)),
+        older => Err(CheckpointFault::Older(older)),
     }
-    let header: Header = serde_json::from_str(&text).map_err(unreadable)?;
-    if header.rows != rows {
-        return Err(wrong(format!(
-            "was made with {} samples but the data now has {rows}",
-            header.rows
-        )));
+}
+
+fn check(header: &Header, identity: &Identity, train: &TrainSpec) -> Result<(), CheckpointFault> {
+    let stored = &header.identity;
+    if stored.samples != identity.samples {
+        return Err(CheckpointFault::Samples {
+            then: stored.samples,
+            now: identity.samples,
+        });
     }
     // More iterations may be asked for; a warm-up or a decay that depends on their number then differs, as anyone would
     // expect.
@@ -131,45 +160,13 @@ pub(super) fn load(
         ..spec.clone()
     };
     if comparable(&header.train) != comparable(train) {
-        return Err(wrong(
-            "was made with other training settings; restore them or train into a new folder".into(),
-        ));
+        return Err(CheckpointFault::Settings);
     }
-    if header.progress.data.is_some_and(|d| Some(d) != data) {
-        return Err(wrong(
-            "was made with other data, or with data read in another way; restore that or train into a new folder"
-                .into(),
-        ));
+    if stored.data != identity.data {
+        return Err(CheckpointFault::Data);
     }
-    if header.model != *model.spec() {
-        return Err(wrong(
-            "belongs to another model; train into a new folder or restore the model's settings"
-                .into(),
-        ));
+    if stored.model != identity.model {
+        return Err(CheckpointFault::Model);
     }
-    let count = model.parameters().len();
-    let mut take = |name: &str| match tensors.remove(name) {
-        Some(data) if data.len() == count => Ok(data),
-        Some(data) => Err(wrong(format!(
-            "has {} numbers in `{name}` where the model has {count}",
-            data.len()
-        ))),
-        None => Err(wrong(format!("lacks `{name}`"))),
-    };
-    Ok(Some(State {
-        parameters: take("parameters")?,
-        memory: Memory {
-            first: take("memory.first")?,
-            second: take("memory.second")?,
-        },
-        best: match header.best {
-            None => None,
-            Some((held_out, iteration)) => Some(Best {
-                parameters: take("best")?,
-                held_out,
-                iteration,
-            }),
-        },
-        progress: header.progress,
-    }))
+    Ok(())
 }

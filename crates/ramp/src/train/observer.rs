@@ -1,13 +1,13 @@
 //! Who watches the training loop: progress bars, logs, curves, stop buttons.
 
-use super::trainer::Record;
+use super::records::Record;
 use crate::model::Model;
 use std::path::Path;
 
-/// What has just happened.
+/// What has just happened to a model, or to whatever else is trained.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Event<'a> {
+pub enum Event<'a, M: ?Sized = Model> {
     /// Training begins, or goes on from a checkpoint at `iteration`.
     Start {
         /// Iterations done so far.
@@ -15,7 +15,7 @@ pub enum Event<'a> {
         /// Iterations asked for.
         iterations: usize,
         /// The model as it stands.
-        model: &'a Model,
+        model: &'a M,
     },
     /// A step is about to be taken. Between this and [`Event::Step`] nothing but the step happens.
     Begin,
@@ -24,7 +24,7 @@ pub enum Event<'a> {
         /// What it was like: its free energies are those before the step.
         record: &'a Record,
         /// The model after the step.
-        model: &'a Model,
+        model: &'a M,
     },
     /// A checkpoint was written.
     Checkpoint {
@@ -35,6 +35,7 @@ pub enum Event<'a> {
 
 /// Whether to go on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
 pub enum Control {
     /// Go on.
     #[default]
@@ -44,13 +45,13 @@ pub enum Control {
 }
 
 /// Someone who watches the loop and may stop it. Closures do.
-pub trait Observer {
+pub trait Observer<M: ?Sized = Model> {
     /// Hears what has happened.
-    fn observe(&mut self, event: &Event<'_>) -> Control;
+    fn observe(&mut self, event: &Event<'_, M>) -> Control;
 }
 
-impl<F: FnMut(&Event<'_>) -> Control> Observer for F {
-    fn observe(&mut self, event: &Event<'_>) -> Control {
+impl<M: ?Sized, F: FnMut(&Event<'_, M>) -> Control> Observer<M> for F {
+    fn observe(&mut self, event: &Event<'_, M>) -> Control {
         self(event)
     }
 }

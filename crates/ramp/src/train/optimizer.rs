@@ -1,8 +1,7 @@
 //! From a gradient to new parameters.
 
-use crate::network::Parameter;
+use super::{Group, TrainError};
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 
 /// The rule by which parameters follow the gradient.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,8 +12,8 @@ pub enum Optimizer {
         /// Decoupled decay of weights, per unit of learning rate; biases do not decay.
         #[serde(default)]
         decay: f64,
-        /// Whether the decay is tied to the schedule and falls with the learning rate. Where the data do not decide between
-        /// solutions, early decay chooses the smallest weights; tied, it leaves no bias in what the data do decide.
+        /// Whether decay is tied to the schedule: it falls as the learning rate does. Where the data do not decide between solutions, early decay
+        /// chooses the smallest weights; falling, it leaves no bias in what the data do decide.
         #[serde(default)]
         scheduled_decay: bool,
     },
@@ -38,8 +37,6 @@ impl Default for Optimizer {
 const BETA1: f64 = 0.9;
 const BETA2: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
-/// From this many inputs on, a unit's weights learn at a lower rate.
-const MANY_INPUTS: f64 = 512.0;
 
 /// The optimiser's memory: two numbers per parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,33 +54,20 @@ impl Memory {
     }
 }
 
-/// Parameters that are treated alike.
-pub(super) struct Group {
-    /// Where they lie.
-    pub span: Range<usize>,
-    /// Whether decay applies.
-    pub decays: bool,
-    /// The part of Adam's rate that is theirs.
-    pub part: f64,
-}
-
-impl Group {
-    /// Biases and scales do not decay: they have no size that should be pulled to zero (a precision, for one, lives in the
-    /// last layer's bias). Adam moves every weight by about the rate, however many there are: where a unit sums over very
-    /// many inputs, as over the pixels of a picture, all of them together would move it too far, unless rates are `even`.
-    pub fn new(parameter: &Parameter, start: usize, even: bool) -> Self {
-        Group {
-            span: start..start + parameter.len(),
-            decays: parameter.shape.len() > 1,
-            part: match even {
-                true => 1.0,
-                false => (MANY_INPUTS / parameter.inputs as f64).min(1.0),
-            },
+impl Optimizer {
+    /// Checks every number.
+    pub(super) fn check(&self) -> Result<(), TrainError> {
+        match *self {
+            Optimizer::Adam { decay, .. } if !(decay.is_finite() && decay >= 0.0) => {
+                Err(TrainError::WeightDecay { value: decay })
+            }
+            Optimizer::Sgd { momentum } if !(0.0..1.0).contains(&momentum) => {
+                Err(TrainError::Momentum { value: momentum })
+            }
+            _ => Ok(()),
         }
     }
-}
 
-impl Optimizer {
     /// Moves the parameters **up** the gradient; `step` counts from one, and `rate` is the learning rate now and its share of
     /// the highest.
     pub(super) fn step(
@@ -112,9 +96,9 @@ impl Optimizer {
                     let rate_now = (rate / (1.0 - BETA1.powi(power))) as f32;
                     let root = (1.0 / (1.0 - BETA2.powi(power))).sqrt() as f32;
                     let (b1, b2) = (BETA1 as f32, BETA2 as f32);
-                    let schedule = if scheduled_decay { share } else { 1.0 };
+                    let tied = if scheduled_decay { share } else { 1.0 };
                     let lost = if group.decays {
-                        rate * decay * schedule
+                        rate * decay * tied
                     } else {
                         0.0
                     };

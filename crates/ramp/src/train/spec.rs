@@ -1,30 +1,7 @@
 //! How to train: every setting beside its default, checked before anything starts.
 
-use super::Optimizer;
-use crate::{Error, Result};
+use super::{Decay, Optimizer, Schedule, TrainError};
 use serde::{Deserialize, Serialize};
-
-/// How the learning rate changes after the warm-up.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Decay {
-    /// It does not.
-    #[default]
-    Constant,
-    /// Half a cosine from the full rate down to a fraction of it.
-    Cosine {
-        /// The fraction left at the end.
-        #[serde(default)]
-        to: f64,
-    },
-    /// Multiplied by a factor at regular intervals.
-    Step {
-        /// Iterations between cuts.
-        every: usize,
-        /// What is left after each.
-        factor: f64,
-    },
-}
 
 /// The settings of training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,77 +73,56 @@ impl Default for TrainSpec {
 
 impl TrainSpec {
     /// Checks everything that does not depend on the data.
-    pub fn check(&self) -> Result<()> {
-        let say = |text: String| Err(Error::Invalid(text));
-        let positive = |x: f64| x.is_finite() && x > 0.0;
-        if !positive(self.learning_rate) {
-            return say(format!(
-                "learning_rate must be a positive number, not {}",
-                self.learning_rate
-            ));
-        }
-        if let Some(clip) = self.clip
-            && !positive(clip)
+    pub fn check(&self) -> Result<(), TrainError> {
+        self.schedule().check()?;
+        if let Some(value) = self.clip
+            && !(value.is_finite() && value > 0.0)
         {
-            return say(format!("clip must be a positive number, not {clip}"));
+            return Err(TrainError::NotPositive {
+                name: "clip",
+                value,
+            });
         }
         for (name, value) in [
             ("batch", self.batch),
             ("mixture", self.mixture),
             ("population", self.population),
+            ("evaluate_every", Some(self.evaluate_every)),
         ] {
             if value == Some(0) {
-                return say(format!("{name} must be at least 1, not 0"));
+                return Err(TrainError::Zero { name });
             }
         }
         if !(0.0..0.95).contains(&self.holdout) {
-            return say(format!(
-                "holdout must be a fraction from 0 up to 0.95, not {}",
-                self.holdout
-            ));
+            return Err(TrainError::Holdout {
+                value: self.holdout,
+            });
         }
         if !(0.0..0.95).contains(&self.mask) {
-            return say(format!(
-                "mask must be a chance from 0 up to 0.95, not {}",
-                self.mask
-            ));
+            return Err(TrainError::Mask { value: self.mask });
         }
-        if let Some(run) = self.mask_span
-            && !(run.is_finite() && run >= 1.0 && self.mask <= (1.0 - self.mask) * run)
+        if let Some(span) = self.mask_span
+            && !(span.is_finite() && span >= 1.0 && self.mask <= (1.0 - self.mask) * span)
         {
-            return say(format!(
-                "mask_span must be a number from {:.3} up to have a chance of {} in all, not {run}",
-                (self.mask / (1.0 - self.mask)).max(1.0),
-                self.mask
-            ));
-        }
-        if self.evaluate_every == 0 {
-            return say("evaluate_every must be at least 1, not 0".into());
+            return Err(TrainError::MaskSpan {
+                least: (self.mask / (1.0 - self.mask)).max(1.0),
+                mask: self.mask,
+                value: span,
+            });
         }
         if self.patience.is_some() && self.holdout == 0.0 {
-            return say(
-                "patience needs held-out samples; set holdout to a fraction such as 0.2".into(),
-            );
+            return Err(TrainError::PatienceWithoutHoldout);
         }
-        match self.decay {
-            Decay::Cosine { to } if !(0.0..=1.0).contains(&to) => say(format!(
-                "the cosine decay's `to` must be between 0 and 1, not {to}"
-            )),
-            Decay::Step { every: 0, .. } => {
-                say("the step decay's `every` must be at least 1, not 0".into())
-            }
-            Decay::Step { factor, .. } if !positive(factor) => say(format!(
-                "the step decay's `factor` must be a positive number, not {factor}"
-            )),
-            _ => match self.optimizer {
-                Optimizer::Adam { decay, .. } if !(decay.is_finite() && decay >= 0.0) => say(
-                    format!("the weight decay must not be negative, but is {decay}"),
-                ),
-                Optimizer::Sgd { momentum } if !(0.0..1.0).contains(&momentum) => {
-                    say(format!("momentum must be from 0 up to 1, not {momentum}"))
-                }
-                _ => Ok(()),
-            },
+        self.optimizer.check()
+    }
+
+    /// The learning rate of every step.
+    pub fn schedule(&self) -> Schedule {
+        Schedule {
+            iterations: self.iterations,
+            learning_rate: self.learning_rate,
+            warmup: self.warmup,
+            decay: self.decay.clone(),
         }
     }
 
@@ -191,40 +147,17 @@ impl TrainSpec {
     }
 
     /// Which of so many samples are learned from and which are held out, both ascending.
-    pub fn split(&self, rows: usize) -> Result<(Vec<u32>, Vec<u32>)> {
-        let split = super::trainer::Split::new(self, rows)?;
-        Ok((split.train, split.held_out))
+    pub fn split(&self, rows: usize) -> Result<(Vec<u32>, Vec<u32>), TrainError> {
+        super::batches::split(self, rows)
     }
 
-    /// The chance of masking in a step, counted from zero, and the mean length of a run if they are not hidden one by one.
+    /// The chance of masking in a step, counted from zero, and the mean length of a span if they are not masked one by one.
     pub(super) fn masking(&self, iteration: usize) -> (f64, Option<f64>) {
         let rise = match iteration < self.mask_warmup {
             true => (iteration + 1) as f64 / self.mask_warmup as f64,
             false => 1.0,
         };
-        let run = self.mask_span.map(|run| 1.0 + (run - 1.0) * rise);
-        (self.mask * rise, run)
-    }
-
-    /// The learning rate of a step, counted from zero.
-    pub fn rate(&self, iteration: usize) -> f64 {
-        if iteration < self.warmup {
-            return self.learning_rate * (iteration + 1) as f64 / self.warmup as f64;
-        }
-        let (done, all) = (
-            (iteration - self.warmup) as f64,
-            self.iterations.saturating_sub(self.warmup).max(1) as f64,
-        );
-        self.learning_rate
-            * match self.decay {
-                Decay::Constant => 1.0,
-                Decay::Cosine { to } => {
-                    to + (1.0 - to)
-                        * 0.5
-                        * (1.0 + (std::f64::consts::PI * (done / all).min(1.0)).cos())
-                }
-                Decay::Step { every, factor } => factor
-                    .powi(i32::try_from((iteration - self.warmup) / every).unwrap_or(i32::MAX)),
-            }
+        let span = self.mask_span.map(|span| 1.0 + (span - 1.0) * rise);
+        (self.mask * rise, span)
     }
 }

@@ -5,9 +5,11 @@ use crate::data::Dataset;
 use crate::graph::FactorTree;
 use crate::model::Model;
 use crate::network::{Block, Network, Parameter};
+use crate::{Error, Result};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Two pairs of noisy readings under one cause.
@@ -70,6 +72,20 @@ fn free_energy_rises_on_samples_never_seen() {
     assert_eq!(fit.held_out, held.iter().copied().reduce(f64::max));
 }
 
+/// Trains into a folder until an iteration, as a new process would.
+fn until(spec: &TrainSpec, folder: &Path, stop_at: usize, data: &Dataset) -> (Model, Result<Fit>) {
+    let mut model = model(data);
+    let outcome = Trainer::new(spec.clone())
+        .unwrap()
+        .checkpoints(folder, 4)
+        .observer(move |event: &Event<'_>| match event {
+            Event::Step { record, .. } if record.iteration == stop_at => Control::Stop,
+            _ => Control::Continue,
+        })
+        .fit(&mut model, data);
+    (model, outcome)
+}
+
 #[test]
 fn an_interrupted_run_ends_bit_for_bit_like_an_uninterrupted_one() {
     let data = data(200);
@@ -84,6 +100,7 @@ fn an_interrupted_run_ends_bit_for_bit_like_an_uninterrupted_one() {
     ] {
         let spec = TrainSpec {
             optimizer: optimizer.clone(),
+            mask: 0.2,
             ..spec()
         };
         let mut whole = model(&data);
@@ -95,27 +112,86 @@ fn an_interrupted_run_ends_bit_for_bit_like_an_uninterrupted_one() {
         let place = folder
             .path()
             .join(format!("{optimizer:?}").replace(|c: char| !c.is_alphanumeric(), "_"));
-        for stop_at in [3, 11, 12, usize::MAX] {
-            let mut pieces = model(&data);
-            // A new start each time: nothing but the folder carries over.
-            let outcome = Trainer::new(spec.clone())
-                .unwrap()
-                .checkpoints(&place, 4)
-                .observer(move |event: &Event<'_>| match event {
-                    Event::Step { record, .. } if record.iteration == stop_at => Control::Stop,
-                    _ => Control::Continue,
-                })
-                .fit(&mut pieces, &data)
-                .unwrap();
-            if stop_at == usize::MAX {
-                assert_eq!(pieces.parameters(), whole.parameters());
-                assert_eq!(outcome.records, fit.records);
-            } else {
-                assert_eq!(outcome.stop, Stop::Interrupted);
-                assert_eq!(outcome.records.len(), stop_at);
+        for stop_at in [3, 11, 12] {
+            let (_, outcome) = until(&spec, &place, stop_at, &data);
+            match outcome {
+                Err(Error::Train(TrainError::Interrupted {
+                    iteration,
+                    iterations,
+                })) => assert_eq!((iteration, iterations), (stop_at, 24)),
+                other => panic!("{other:?}"),
             }
+            assert_eq!(read_records(&place).unwrap(), fit.records[..stop_at]);
         }
+        // Who stops the last step stops nothing.
+        let (pieces, outcome) = until(&spec, &place, 24, &data);
+        assert_eq!(pieces.parameters(), whole.parameters());
+        assert_eq!(outcome.unwrap().records, fit.records);
+        assert_eq!(read_records(&place).unwrap(), fit.records);
     }
+}
+
+#[test]
+fn records_beyond_the_checkpoint_are_cut_off_and_lost_ones_are_told() {
+    let data = data(200);
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, fit) = until(&spec(), &folder.path().join("whole"), 0, &data);
+    let fit = fit.unwrap();
+    // As after a crash between records and checkpoint: lines of steps that the checkpoint does not know, the last cut short.
+    let place = folder.path().join("pieces");
+    let _ = until(&spec(), &place, 9, &data);
+    let file = records_file(&place);
+    let known = std::fs::read_to_string(&file).unwrap();
+    let beyond = known.lines().last().unwrap().replace(":9,", ":10,");
+    assert_ne!(beyond, known.lines().last().unwrap());
+    std::fs::write(&file, format!("{known}{beyond}\n{}", &beyond[..20])).unwrap();
+    let (pieces, outcome) = until(&spec(), &place, 0, &data);
+    assert_eq!(pieces.parameters(), whole.parameters());
+    assert_eq!(outcome.unwrap().records, fit.records);
+    assert_eq!(read_records(&place).unwrap(), fit.records);
+    // A history that was thrown away is not made up.
+    std::fs::write(&file, "").unwrap();
+    let (_, outcome) = until(&spec(), &place, 0, &data);
+    let sentence = outcome.unwrap_err().to_string();
+    assert!(sentence.contains("is of iteration 24 but the records beside it end at 0"));
+}
+
+#[test]
+fn a_checkpoint_is_as_large_after_many_steps_as_after_few() {
+    let data = data(200);
+    let folder = tempfile::tempdir().unwrap();
+    let mut model = model(&data);
+    let (mut sizes, mut lengths) = (vec![], vec![]);
+    let spec = TrainSpec {
+        iterations: 900,
+        holdout: 0.0,
+        batch: Some(10),
+        mixture: None,
+        ..spec()
+    };
+    Trainer::new(spec)
+        .unwrap()
+        .checkpoints(folder.path(), 100)
+        .observer(|event: &Event<'_>| {
+            if let Event::Checkpoint { path } = event {
+                sizes.push(std::fs::metadata(path).unwrap().len());
+                lengths.push(
+                    std::fs::metadata(records_file(folder.path()))
+                        .unwrap()
+                        .len(),
+                );
+            }
+            Control::Continue
+        })
+        .fit(&mut model, &data)
+        .unwrap();
+    assert_eq!(sizes.len(), 9);
+    assert!(sizes.iter().all(|s| *s == sizes[0]), "{sizes:?}");
+    // The history is where it belongs, and grows by a line for a step.
+    assert!(
+        lengths.windows(2).all(|l| l[1] > l[0] + 5000),
+        "{lengths:?}"
+    );
 }
 
 #[test]
@@ -272,7 +348,7 @@ fn checkpoints_of_other_models_data_and_settings_are_refused() {
         &data,
     )
     .unwrap();
-    let say = |r: crate::Result<()>| r.unwrap_err().to_string();
+    let say = |r: Result<()>| r.unwrap_err().to_string();
     let other = TrainSpec {
         learning_rate: 1e-4,
         ..spec()
@@ -326,7 +402,7 @@ fn an_unwritable_folder_is_named() {
 
 #[test]
 fn bad_settings_are_sentences() {
-    let say = |spec: TrainSpec| Trainer::new(spec).err().unwrap().to_string();
+    let say = |spec: TrainSpec| spec.check().unwrap_err().to_string();
     assert!(
         say(TrainSpec {
             learning_rate: -1.0,
@@ -395,10 +471,10 @@ fn learning_rates_follow_their_schedule() {
         decay: Decay::Cosine { to: 0.2 },
         ..spec()
     };
-    assert!((spec.rate(0) - 0.1).abs() < 1e-12);
-    assert!((spec.rate(10) - 1.0).abs() < 1e-12);
-    assert!((spec.rate(60) - 0.6).abs() < 1e-12);
-    assert!((spec.rate(110) - 0.2).abs() < 1e-12);
+    assert!((spec.schedule().rate(0) - 0.1).abs() < 1e-12);
+    assert!((spec.schedule().rate(10) - 1.0).abs() < 1e-12);
+    assert!((spec.schedule().rate(60) - 0.6).abs() < 1e-12);
+    assert!((spec.schedule().rate(110) - 0.2).abs() < 1e-12);
     let step = TrainSpec {
         warmup: 0,
         decay: Decay::Step {
@@ -408,7 +484,11 @@ fn learning_rates_follow_their_schedule() {
         ..spec
     };
     assert_eq!(
-        [step.rate(9), step.rate(10), step.rate(25)],
+        [
+            step.schedule().rate(9),
+            step.schedule().rate(10),
+            step.schedule().rate(25)
+        ],
         [1.0, 0.5, 0.25]
     );
 }
@@ -428,7 +508,7 @@ fn takes_the_textbook_steps(scheduled_decay: bool) {
     };
     let lost = if scheduled_decay { 0.25 } else { 1.0 } * 0.01 * 0.1;
     // A weight, a bias, and a weight of a unit with four times as many inputs as are usual.
-    let group = |at, decays, part| super::optimizer::Group {
+    let group = |at, decays, part| Group {
         span: at..at + 1,
         decays,
         part,
@@ -462,51 +542,4 @@ fn takes_the_textbook_steps(scheduled_decay: bool) {
             .all(|(a, b)| (f64::from(*a) - b).abs() < 1e-5),
         "{p:?} or {q:?}"
     );
-}
-
-#[test]
-fn hiding_keeps_its_chance_and_the_length_of_its_runs() {
-    let (observations, rows) = (400, 128);
-    // The share of what is hidden, and the mean length of a run.
-    let measured = |spec: &TrainSpec, iteration: usize| {
-        // Two series, whose steps take turns.
-        let hidden = super::trainer::hidden(spec, iteration, (observations, 2), rows).unwrap();
-        let is = |observation: usize, row: usize| hidden.has(observation, row);
-        let (mut all, mut runs) = (0, 0);
-        for row in 0..rows {
-            for at in (0..observations).filter(|&at| is(at, row)) {
-                all += 1;
-                runs += usize::from(at + 2 >= observations || !is(at + 2, row));
-            }
-        }
-        let share = all as f64 / (observations * rows) as f64;
-        (share, all as f64 / runs.max(1) as f64)
-    };
-    let near = |(share, run): (f64, f64), (wanted_share, wanted_run): (f64, f64)| {
-        assert!(
-            (share - wanted_share).abs() < 0.02,
-            "{share} {wanted_share}"
-        );
-        assert!((run / wanted_run - 1.0).abs() < 0.06, "{run} {wanted_run}");
-    };
-    let alone = TrainSpec {
-        mask: 0.4,
-        ..TrainSpec::default()
-    };
-    near(measured(&alone, 3), (0.4, 1.0 / 0.6));
-    let together = TrainSpec {
-        mask_span: Some(6.0),
-        mask_warmup: 100,
-        ..alone
-    };
-    near(measured(&together, 100), (0.4, 6.0));
-    near(measured(&together, 49), (0.2, 3.5));
-    together.check().unwrap();
-    let short = TrainSpec {
-        mask: 0.8,
-        mask_span: Some(2.0),
-        ..TrainSpec::default()
-    };
-    let says = short.check().unwrap_err().to_string();
-    assert!(says.contains("mask_span must be a number from 4"), "{says}");
 }

@@ -1,39 +1,41 @@
-//! Parquet tables.
-//!
-//! On the official crate without its Arrow part, which would triple the time to build: columns are read page by page.
+//! Parquet tables, decoded by the official crate; every size in a file is doubted before memory is taken for it.
 
 mod footer;
+mod group;
+mod headers;
 mod pages;
-mod values;
+mod thrift;
 mod write;
 
 pub(super) use write::ParquetWriter;
 
-use super::TableReader;
-use super::column::{self, Cells, Column, ColumnType, Table};
+use super::column;
+use super::guard::{guarded, unusable};
+use super::{Damage, TableError, TableReader, rows_at_once};
 use crate::{Error, Result};
-use pages::CheckedPages;
-use parquet::basic::{Compression, Repetition};
-use parquet::column::reader::{ColumnReader, get_column_reader};
-use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use ramp::names::shortened;
+use arrow_array::{Array, ArrayRef, NullArray, RecordBatch};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use group::{Part, readable};
+use parquet::arrow::parquet_to_arrow_schema;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use rayon::prelude::*;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use values::Reading;
+use std::sync::Arc;
 
 pub(super) struct ParquetReader {
     path: PathBuf,
-    bytes: u64,
-    file: SerializedFileReader<File>,
-    names: Vec<String>,
-    types: Vec<ColumnType>,
-    /// For each yielded column its leaf in the schema and how its values become cells.
-    columns: Vec<(usize, Reading)>,
+    metadata: Arc<ParquetMetaData>,
+    /// The columns that it yields.
+    schema: SchemaRef,
+    /// Columns are decoded in so many parts side by side.
+    parts: Vec<Part>,
+    /// For each yielded column its place among those of all parts, or none where it has no reading.
+    places: Vec<Option<usize>>,
+    /// Decoded rows that nobody has asked for yet.
+    waiting: Option<RecordBatch>,
     /// The row group to open next.
     group: usize,
-    open: Vec<Option<ColumnReader>>,
     left_in_group: usize,
     rows: u64,
     row: usize,
@@ -46,58 +48,63 @@ impl ParquetReader {
             path: path.to_path_buf(),
             source,
         };
-        let mut source = File::open(path).map_err(cannot_read)?;
-        let bytes = source.metadata().map_err(cannot_read)?.len();
-        footer::check(&mut source, bytes).map_err(|why| unusable(path, &why))?;
-        let file = guarded(path, || SerializedFileReader::new(source))?;
-        let shown = path.display().to_string();
+        let mut file = File::open(path).map_err(cannot_read)?;
+        let bytes = file.metadata().map_err(cannot_read)?.len();
+        footer::check(&mut file, bytes).map_err(|why| unusable(path, why))?;
+        let metadata = guarded(path, || {
+            ParquetMetaDataReader::new().parse_and_finish(&file)
+        })?;
+        let metadata = Arc::new(metadata);
+        let described = metadata.file_metadata().schema_descr();
+        let found = guarded(path, || {
+            parquet_to_arrow_schema(described, metadata.file_metadata().key_value_metadata())
+        })?;
+        if found.fields().is_empty() {
+            return Err(unusable(path, Damage::NoColumns).into());
+        }
+        let fields: Vec<FieldRef> = found
+            .fields()
+            .iter()
+            .enumerate()
+            .map(|(root, field)| readable(described, root, field))
+            .collect();
+        let all = Schema::new(fields);
+        column::check_names(path, &all)?;
+        let picked = column::pick(path, &all, wanted)?;
+        let schema = all.project(&picked).map_err(TableError::from)?;
 
-        let metadata = file.metadata();
-        let schema = metadata.file_metadata().schema_descr();
-        let fields = schema.root_schema().get_fields();
-        let mut leaves = vec![usize::MAX; fields.len()];
-        for leaf in (0..schema.num_columns()).rev() {
-            if let Some(first) = leaves.get_mut(schema.get_column_root_idx(leaf)) {
-                *first = leaf;
-            }
-        }
-        let (mut columns, mut found) = (Vec::new(), Vec::new());
-        for (field, &leaf) in fields.iter().zip(&leaves) {
-            let plain = field.is_primitive()
-                && field.get_basic_info().has_repetition()
-                && field.get_basic_info().repetition() != Repetition::REPEATED
-                && leaf < schema.num_columns();
-            let reading = if plain {
-                Reading::of(field)
-            } else {
-                Reading::Unread("list or struct".into())
-            };
-            columns.push((field.name().to_owned(), reading.column_type()));
-            found.push((leaf, reading));
-        }
-        if columns.is_empty() {
-            return Err(unusable(path, "it has no columns"));
-        }
-        let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
-        column::check_names(&shown, &names)?;
-        let picked = column::pick(&shown, &columns, wanted)?;
         let mut rows = 0_u64;
         for group in metadata.row_groups() {
             let count = u64::try_from(group.num_rows()).ok();
             let total = count.and_then(|count| rows.checked_add(count));
             rows = total
                 .filter(|&n| n < usize::MAX as u64)
-                .ok_or_else(|| unusable(path, "its number of rows is damaged"))?;
+                .ok_or_else(|| unusable(path, Damage::Rows))?;
         }
+        // What has no reading is not even decoded.
+        let decoded: Vec<usize> = picked
+            .iter()
+            .copied()
+            .filter(|&at| column::unread_kind(all.field(at)).is_none())
+            .collect();
+        let (parts, order) = Part::divide(path, &metadata, &all, &decoded)?;
+        let place = |at: &usize| order.iter().position(|of| of == at);
+        let places: Vec<Option<usize>> = match order.len() < 64 {
+            true => picked.iter().map(place).collect(),
+            false => {
+                let by_root: std::collections::HashMap<usize, usize> =
+                    order.iter().enumerate().map(|(i, &at)| (at, i)).collect();
+                picked.iter().map(|at| by_root.get(at).copied()).collect()
+            }
+        };
         Ok(Self {
             path: path.to_path_buf(),
-            bytes,
-            names: picked.iter().map(|&at| columns[at].0.clone()).collect(),
-            types: picked.iter().map(|&at| columns[at].1.clone()).collect(),
-            columns: picked.iter().map(|&at| found[at].clone()).collect(),
-            file,
+            metadata,
+            schema: Arc::new(schema),
+            parts,
+            places,
+            waiting: None,
             group: 0,
-            open: Vec::new(),
             left_in_group: 0,
             rows,
             row: 0,
@@ -107,96 +114,71 @@ impl ParquetReader {
     /// Opens the next row group that has rows; false after the last.
     fn open_group(&mut self) -> Result<bool> {
         while self.left_in_group == 0 {
-            let metadata = self.file.metadata();
-            if self.group >= metadata.num_row_groups() {
+            let Some(group) = self.metadata.row_groups().get(self.group) else {
                 return Ok(false);
-            }
-            let group = metadata.row_group(self.group);
+            };
             self.left_in_group = usize::try_from(group.num_rows()).unwrap_or(0);
-            self.open.clear();
-            for ((leaf, reading), name) in self.columns.iter().zip(&self.names) {
-                if matches!(reading, Reading::Unread(_)) {
-                    self.open.push(None);
-                    continue;
-                }
-                if *leaf >= group.num_columns() {
-                    return Err(unusable(
-                        &self.path,
-                        &format!("column `{}` is cut off", shortened(name)),
-                    ));
-                }
-                check_chunk(&self.path, self.bytes, name, group.column(*leaf))?;
-                let (file, number) = (&self.file, self.group);
-                let reader = guarded(&self.path, || {
-                    let descriptor = group.schema_descr().column(*leaf);
-                    let pages = CheckedPages {
-                        pages: file.get_row_group(number)?.get_column_page_reader(*leaf)?,
-                        physical_type: descriptor.physical_type(),
-                        optional: descriptor.max_def_level() > 0,
-                    };
-                    Ok(get_column_reader(descriptor, Box::new(pages)))
-                })?;
-                self.open.push(Some(reader));
+            let at_once = rows_at_once(self.schema.fields().len());
+            for part in &mut self.parts {
+                part.open(&self.path, &self.metadata, self.group, at_once)?;
             }
             self.group += 1;
         }
         Ok(true)
     }
+
+    /// Decodes the next rows of the open row group.
+    fn decode(&mut self) -> Result<RecordBatch> {
+        let most = rows_at_once(self.schema.fields().len()).min(self.left_in_group);
+        let (path, row) = (&self.path, self.row);
+        let decoded = match &mut self.parts[..] {
+            [one] => vec![one.next(path, most, row)],
+            parts => parts
+                .par_iter_mut()
+                .map(|part| part.next(path, most, row))
+                .collect(),
+        };
+        let mut cells: Vec<ArrayRef> = Vec::new();
+        for part in decoded {
+            cells.extend(part?);
+        }
+        // All parts must agree, or a column has lost values.
+        let rows = cells.first().map_or(most, |column| column.len());
+        let column = |(place, field): (&Option<usize>, &FieldRef)| match place {
+            Some(place) if cells[*place].len() == rows && rows > 0 => Ok(cells[*place].clone()),
+            None => Ok(Arc::new(NullArray::new(rows)) as ArrayRef),
+            Some(_) => Err(unusable(
+                &self.path,
+                Damage::FewerValues {
+                    column: field.name().clone(),
+                },
+            )),
+        };
+        let fields = self.schema.fields().iter();
+        let cells = self.places.iter().zip(fields).map(column);
+        let cells = cells.collect::<Result<Vec<_>, TableError>>()?;
+        self.left_in_group = self.left_in_group.saturating_sub(rows);
+        self.row += rows;
+        Ok(column::batch(self.schema.clone(), cells, Some(rows))?)
+    }
 }
 
 impl TableReader for ParquetReader {
-    fn names(&self) -> &[String] {
-        &self.names
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
     }
 
-    fn types(&self) -> &[ColumnType] {
-        &self.types
-    }
-
-    fn next(&mut self, rows: usize) -> Result<Option<Table>> {
-        if rows == 0 || !self.open_group()? {
-            return Ok(None);
+    fn next(&mut self, rows: usize) -> Result<Option<RecordBatch>> {
+        let all = match self.waiting.take() {
+            Some(waiting) => waiting,
+            None if rows == 0 || !self.open_group()? => return Ok(None),
+            None => self.decode()?,
+        };
+        let count = rows.min(all.num_rows());
+        if count < all.num_rows() {
+            self.waiting = Some(all.slice(count, all.num_rows() - count));
         }
-        let mut count = rows.min(self.left_in_group);
-        let mut columns = Vec::with_capacity(self.columns.len());
-        for (at, (_, reading)) in self.columns.iter().enumerate() {
-            let cells = match (&mut self.open[at], reading) {
-                (Some(reader), reading) => {
-                    let path = &self.path;
-                    let raw = guarded(path, || values::read(reader, count))?;
-                    reading.cells(raw).map_err(|(row, why)| {
-                        let row = self.row + row + 1;
-                        unusable(
-                            path,
-                            &format!("column `{}` in data row {row} {why}", self.names[at]),
-                        )
-                    })?
-                }
-                (None, Reading::Unread(kind)) => Cells::Unread {
-                    kind: kind.clone(),
-                    rows: count,
-                },
-                (None, _) => Cells::Texts(Vec::new()),
-            };
-            if at == 0 && !cells.is_empty() && cells.len() < count {
-                // Pages may end before as many rows as asked for; the other columns follow the first.
-                count = cells.len();
-            }
-            if cells.len() != count {
-                return Err(unusable(
-                    &self.path,
-                    &format!(
-                        "column `{}` has fewer values than the file says",
-                        shortened(&self.names[at])
-                    ),
-                ));
-            }
-            columns.push(Column::new(self.names[at].clone(), cells));
-        }
-        let first_row = self.row;
-        self.row += count;
-        self.left_in_group -= count;
-        Ok(Some(Table::of_checked(columns, first_row)))
+        Ok(Some(all.slice(0, count)))
     }
 
     fn rows_hint(&self) -> Option<u64> {
@@ -208,62 +190,7 @@ impl TableReader for ParquetReader {
     }
 }
 
-/// Checks that a column's bytes stand within the file and are packed in a way that can be unpacked.
-fn check_chunk(
-    path: &Path,
-    bytes: u64,
-    name: &str,
-    chunk: &parquet::file::metadata::ColumnChunkMetaData,
-) -> Result<()> {
-    let start = chunk
-        .dictionary_page_offset()
-        .unwrap_or(chunk.data_page_offset());
-    let end = u64::try_from(start)
-        .ok()
-        .zip(u64::try_from(chunk.compressed_size()).ok());
-    if end.is_none_or(|(start, size)| start.checked_add(size).is_none_or(|end| end > bytes)) {
-        return Err(unusable(
-            path,
-            &format!("column `{}` is cut off", shortened(name)),
-        ));
-    }
-    let codec = match chunk.compression() {
-        Compression::UNCOMPRESSED
-        | Compression::SNAPPY
-        | Compression::GZIP(_)
-        | Compression::LZ4
-        | Compression::LZ4_RAW => return Ok(()),
-        Compression::ZSTD(_) => "Zstandard",
-        Compression::BROTLI(_) => "Brotli",
-        Compression::LZO => "LZO",
-    };
-    Err(unusable(
-        path,
-        &format!(
-            "column `{}` is compressed with {codec}; write the file with Snappy, gzip or LZ4",
-            shortened(name)
-        ),
-    ))
-}
-
-/// Runs a piece of the parser, its errors as sentences about the file.
-///
-/// A parser of this size has places where damaged files meet an assertion or an index out of bounds. Sizes are checked before
-/// ([`footer`], [`pages`]); for what is left, a panic of the parser is a damaged file too. Nothing of its state is used after.
-fn guarded<T>(path: &Path, run: impl FnOnce() -> Result<T, ParquetError>) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => {
-            let why = error.to_string();
-            Err(unusable(
-                path,
-                &format!("it is damaged ({})", shortened(&why)),
-            ))
-        }
-        Err(_) => Err(unusable(path, "it is damaged")),
-    }
-}
-
-fn unusable(path: &Path, why: &str) -> Error {
-    Error::Invalid(format!("`{}` cannot be read: {why}", path.display()))
+/// A field of a type that stands for itself.
+fn plain_field(name: &str, kind: DataType) -> FieldRef {
+    Arc::new(Field::new(name, kind, true))
 }

@@ -19,6 +19,7 @@ const WIDEST: usize = 16;
 const LOG_2PI: f64 = 1.8378770664093453;
 
 /// What a block adds to the whole.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Block {
     pub free_energy: f64,
     /// The gradient with respect to all weights, summed over rows; empty when nothing is learned.
@@ -70,29 +71,24 @@ impl Space {
         tree: &GenerativeTree,
         spec: &BbviSpec,
         (iteration, number): (usize, usize),
-        local: &[f32],
-        observations: &[f32],
-    ) -> Block {
+        (local, observations): (&[f32], &[f32]),
+        block: &mut Block,
+    ) {
         let mut random = draws(spec.seed, iteration, number as u64);
         self.sums.fill(0.0);
         self.local_gradient.clear();
         let rows = local
             .chunks_exact(2 * tree.latents())
             .zip(observations.chunks_exact(tree.observed()));
-        let mut free_energy = 0.0;
+        block.free_energy = 0.0;
         for (posterior, row) in rows {
             for node in self.draws.chunks_exact_mut(self.width) {
                 node[..spec.samples].fill_with(|| StandardNormal.sample(&mut random));
             }
-            free_energy += self.row(tree, spec, posterior, row);
+            block.free_energy += self.row(tree, spec, posterior, row);
         }
-        Block {
-            free_energy,
-            weights: if spec.learn {
-                self.weight_gradient(tree)
-            } else {
-                vec![]
-            },
+        if spec.learn {
+            self.weight_gradient(tree, &mut block.weights);
         }
     }
 
@@ -202,9 +198,9 @@ impl Space {
         }
     }
 
-    fn weight_gradient(&self, tree: &GenerativeTree) -> Vec<f32> {
+    fn weight_gradient(&self, tree: &GenerativeTree, gradient: &mut Vec<f32>) {
         let hidden = tree.hidden();
-        let mut gradient = vec![0.0; tree.weights().len()];
+        gradient.resize(tree.weights().len(), 0.0);
         let per_node = gradient
             .chunks_exact_mut(3 * hidden + 1)
             .zip(self.sums.chunks_exact((2 * hidden + 1) * WIDEST));
@@ -219,7 +215,6 @@ impl Space {
             }
             gradient[3 * hidden] = total(2 * hidden);
         }
-        gradient
     }
 }
 

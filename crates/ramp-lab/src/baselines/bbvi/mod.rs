@@ -19,13 +19,10 @@ mod gradient;
 
 pub use generative::GenerativeTree;
 
-use ramp::train::{Decay, TrainSpec};
+use ramp::train::{Decay, Identity, Problem, TrainSpec};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 
-use super::adam::{self, Adam};
-use super::checkpoint;
 use crate::error::LabError;
 use gradient::{BLOCK, Block, Space};
 
@@ -75,7 +72,8 @@ impl Default for BbviSpec {
 }
 
 impl BbviSpec {
-    fn schedule(&self) -> TrainSpec {
+    /// What the training loop has to know.
+    pub fn train(&self) -> TrainSpec {
         TrainSpec {
             iterations: self.iterations,
             learning_rate: self.learning_rate,
@@ -97,42 +95,43 @@ impl BbviSpec {
                 self.samples
             )));
         }
-        Ok(self.schedule().check()?)
+        Ok(self.train().check()?)
     }
 }
 
-/// A generative tree and the posteriors of a data set, in the course of learning.
+/// A generative tree and the posteriors of a data set, a problem for the training loop.
 ///
 /// The same seed gives the same numbers on any number of threads.
 ///
 /// ```
+/// use ramp::train::Trainer;
 /// use ramp_lab::baselines::{Bbvi, BbviSpec, GenerativeTree};
-/// use ramp_lab::tree_data::LinearTree;
+/// use ramp_lab::experiments::linear_tree::data::LinearTree;
 ///
 /// let tree = LinearTree::default();
 /// let data = tree.sample(200, 1, 0)?;
 /// let model = GenerativeTree::random(tree.parents()?, 7, 16, 1)?;
-/// let mut bbvi = Bbvi::new(model, &data.observations, BbviSpec { samples: 10, ..BbviSpec::default() })?;
-/// let first = bbvi.step();
-/// for _ in 0..50 {
-///     bbvi.step();
-/// }
-/// assert!(bbvi.step() > first);
+/// let spec = BbviSpec { iterations: 50, samples: 10, ..BbviSpec::default() };
+/// let mut bbvi = Bbvi::new(model, &data.observations, spec.clone())?;
+/// let fit = Trainer::new(spec.train())?.train(&mut bbvi)?;
+/// assert!(fit.records[49].free_energy > fit.records[0].free_energy);
 /// assert_eq!(bbvi.means(0).len(), 200);
 /// # Ok::<(), ramp_lab::error::LabError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Bbvi {
     spec: BbviSpec,
+    /// Its weights are those of the last step; what is learned lies in `parameters`.
     tree: GenerativeTree,
     rows: usize,
     /// Sample after sample, the observations in the order of the tree.
     observations: Vec<f32>,
-    /// Sample after sample, the means of all latents, then the logarithms of their standard deviations.
-    local: Vec<f32>,
-    local_memory: Adam,
-    weight_memory: Adam,
-    iteration: usize,
+    /// Sample after sample, the means of all latents, then the logarithms of their standard deviations; behind all samples the
+    /// weights of the tree, if they learn.
+    parameters: Vec<f32>,
+    /// What blocks add to a step, and the sum of their weights' gradients: room that is reused.
+    blocks: Vec<Block>,
+    sums: Vec<f64>,
 }
 
 impl Bbvi {
@@ -156,72 +155,36 @@ impl Bbvi {
                 "BBVI needs as many samples, at least one, of every observation".into(),
             ));
         }
-        let numbers = rows * 2 * tree.latents();
+        let mut parameters = vec![0.0; rows * 2 * tree.latents()];
+        if spec.learn {
+            parameters.extend_from_slice(tree.weights());
+        }
         Ok(Bbvi {
             rows,
             observations: (0..rows)
                 .flat_map(|n| observations.iter().map(move |row| row[n]))
                 .collect(),
-            local: vec![0.0; numbers],
-            local_memory: Adam::new(numbers),
-            weight_memory: Adam::new(tree.weights().len()),
-            iteration: 0,
+            parameters,
+            blocks: vec![],
+            sums: vec![],
             spec,
             tree,
         })
     }
 
-    /// Takes a step and returns the free energy before it, in nats per sample.
-    pub fn step(&mut self) -> f64 {
-        let rate = self.spec.schedule().rate(self.iteration);
-        self.iteration += 1;
-        let (tree, spec, iteration) = (&self.tree, &self.spec, self.iteration);
-        let (width, observed) = (2 * tree.latents(), tree.observed());
-        let step = adam::Step::new(iteration, rate);
-        // Each block updates its own posteriors at once; the networks wait for all blocks.
-        let blocks: Vec<Block> = self
-            .local
-            .par_chunks_mut(BLOCK * width)
-            .zip(self.local_memory.chunks_mut(BLOCK * width))
-            .zip(self.observations.par_chunks(BLOCK * observed))
-            .enumerate()
-            .map_init(
-                || Space::new(tree, spec.samples),
-                |space, (number, ((local, memory), observations))| {
-                    let block = space.block(tree, spec, (iteration, number), local, observations);
-                    step.apply(&space.local_gradient, local, memory);
-                    block
-                },
-            )
-            .collect();
-        if spec.learn {
-            let mut gradient = vec![0.0_f64; tree.weights().len()];
-            for block in &blocks {
-                for (sum, part) in gradient.iter_mut().zip(&block.weights) {
-                    *sum += f64::from(*part);
-                }
-            }
-            let gradient: Vec<f32> = gradient
-                .into_iter()
-                .map(|g| (g / self.rows as f64) as f32)
-                .collect();
-            step.apply(
-                &gradient,
-                self.tree.weights_mut(),
-                self.weight_memory.whole(),
-            );
-        }
-        blocks.iter().map(|block| block.free_energy).sum::<f64>() / self.rows as f64
-    }
-
-    /// Steps taken.
-    pub fn iteration(&self) -> usize {
-        self.iteration
+    /// How many numbers the posteriors have.
+    fn local(&self) -> usize {
+        self.rows * 2 * self.tree.latents()
     }
 
     /// The generative model as it stands.
-    pub fn tree(&self) -> &GenerativeTree {
-        &self.tree
+    pub fn tree(&self) -> GenerativeTree {
+        let mut tree = self.tree.clone();
+        if self.spec.learn {
+            let learned = &self.parameters[self.local()..];
+            tree.weights_mut().copy_from_slice(learned);
+        }
+        tree
     }
 
     /// The posterior means of a latent, sample by sample.
@@ -237,42 +200,86 @@ impl Bbvi {
     }
 
     fn of_each_row(&self, place: usize, read: impl Fn(f32) -> f64) -> Vec<f64> {
-        let rows = self.local.chunks_exact(2 * self.tree.latents());
+        let local = &self.parameters[..self.local()];
+        let rows = local.chunks_exact(2 * self.tree.latents());
         rows.map(|row| read(row[place])).collect()
     }
+}
 
-    /// Writes the state to a file, whole or not at all.
-    pub fn save(&self, path: &Path) -> Result<(), LabError> {
-        let settings = (&self.spec, self.rows);
-        checkpoint::save("BBVI", path, settings, self.iteration, &self.arrays())
+impl Problem for Bbvi {
+    type Model = Self;
+    type Error = LabError;
+
+    fn model(&self) -> &Self {
+        self
     }
 
-    /// Goes on from a file, if it is there; refuses the state of other settings or data.
-    pub fn resume(&mut self, path: &Path) -> Result<(), LabError> {
-        let settings = (self.spec.clone(), self.rows);
-        let Some((iteration, stored)) = checkpoint::load("BBVI", path, &settings, &self.arrays())?
-        else {
-            return Ok(());
-        };
-        let mut stored = stored.into_iter();
-        let mut next = || stored.next().unwrap_or_default();
-        self.local = next();
-        self.local_memory = Adam::from_parts(next(), next());
-        self.tree.weights_mut().copy_from_slice(&next());
-        self.weight_memory = Adam::from_parts(next(), next());
-        self.iteration = iteration;
-        Ok(())
+    fn parameters(&self) -> &[f32] {
+        &self.parameters
     }
 
-    fn arrays(&self) -> [(&'static str, &[f32]); 6] {
-        [
-            ("posteriors", &self.local),
-            ("posteriors.first", self.local_memory.first()),
-            ("posteriors.second", self.local_memory.second()),
-            ("weights", self.tree.weights()),
-            ("weights.first", self.weight_memory.first()),
-            ("weights.second", self.weight_memory.second()),
-        ]
+    fn parameters_mut(&mut self) -> &mut [f32] {
+        &mut self.parameters
+    }
+
+    /// The free energy, in nats per sample. Every posterior follows the gradient of its own sample's, the weights that of the
+    /// mean.
+    fn step(&mut self, iteration: usize, gradient: &mut [f32]) -> Result<f64, LabError> {
+        let (local, weights) = self.parameters.split_at(self.local());
+        if self.spec.learn {
+            self.tree.weights_mut().copy_from_slice(weights);
+        }
+        let (tree, spec, number_of_step) = (&self.tree, &self.spec, iteration + 1);
+        let (width, observed) = (2 * tree.latents(), tree.observed());
+        let (to_local, to_weights) = gradient.split_at_mut(local.len());
+        self.blocks
+            .resize_with(self.rows.div_ceil(BLOCK), Block::default);
+        self.blocks
+            .par_iter_mut()
+            .zip(to_local.par_chunks_mut(BLOCK * width))
+            .zip(local.par_chunks(BLOCK * width))
+            .zip(self.observations.par_chunks(BLOCK * observed))
+            .enumerate()
+            .for_each_init(
+                || Space::new(tree, spec.samples),
+                |space, (number, (((block, gradient), local), observations))| {
+                    let draws = (number_of_step, number);
+                    space.block(tree, spec, draws, (local, observations), block);
+                    gradient.copy_from_slice(&space.local_gradient);
+                },
+            );
+        self.sums.clear();
+        self.sums.resize(to_weights.len(), 0.0);
+        for block in &self.blocks {
+            for (sum, part) in self.sums.iter_mut().zip(&block.weights) {
+                *sum += f64::from(*part);
+            }
+        }
+        for (to, sum) in to_weights.iter_mut().zip(&self.sums) {
+            *to = (sum / self.rows as f64) as f32;
+        }
+        let value = self.blocks.iter().map(|block| block.free_energy);
+        let value = value.sum::<f64>() / self.rows as f64;
+        match value.is_finite() {
+            true => Ok(value),
+            false => Err(LabError::Diverged {
+                method: "BBVI",
+                step: number_of_step,
+            }),
+        }
+    }
+
+    fn identity(&self) -> Result<Identity, LabError> {
+        let model = serde_json::to_value(("BBVI", &self.spec)).map_err(|e| LabError::Json {
+            what: "BBVI".into(),
+            source: e,
+        })?;
+        Ok(Identity {
+            model,
+            samples: self.rows,
+            // Made from a seed, which is among the settings.
+            data: 0,
+        })
     }
 }
 

@@ -1,8 +1,9 @@
 //! BBVI against finite differences, a naive free energy and the analytic mean-field posterior.
 
 use super::*;
+use crate::experiments::linear_tree::data::LinearTree;
 use crate::metrics::mean;
-use crate::tree_data::LinearTree;
+use ramp::train::{Control, Event, Trainer};
 
 /// A tree of three latents and four observations with random networks, and data for it.
 fn small(estimator: Estimator, samples: usize) -> Bbvi {
@@ -19,31 +20,28 @@ fn small(estimator: Estimator, samples: usize) -> Bbvi {
         ..BbviSpec::default()
     };
     let mut bbvi = Bbvi::new(tree, &data.observations, spec).unwrap();
-    for (i, number) in bbvi.local.iter_mut().enumerate() {
+    let local = bbvi.local();
+    for (i, number) in bbvi.parameters[..local].iter_mut().enumerate() {
         *number = 0.4 * ((i as f32) * 1.7).sin() - 0.2;
     }
     bbvi
 }
 
-/// Free energy, gradient of posteriors, gradient of weights at one step's draws.
+/// The free energy summed over samples, the gradient of posteriors, and that of weights summed over samples, at one step's draws.
 fn at(bbvi: &Bbvi) -> (f64, Vec<f32>, Vec<f32>) {
-    let mut space = Space::new(&bbvi.tree, bbvi.spec.samples);
-    let block = space.block(
-        &bbvi.tree,
-        &bbvi.spec,
-        (1, 0),
-        &bbvi.local,
-        &bbvi.observations,
-    );
-    (block.free_energy, space.local_gradient, block.weights)
+    let (mut bbvi, mut gradient) = (bbvi.clone(), vec![f32::NAN; bbvi.parameters.len()]);
+    let rows = bbvi.rows as f64;
+    let value = bbvi.step(0, &mut gradient).unwrap();
+    let weights = gradient.split_off(bbvi.local());
+    let weights = weights.iter().map(|&w| (f64::from(w) * rows) as f32);
+    (value * rows, gradient, weights.collect())
 }
 
 /// The analytic free energy of a linear tree with unit weights and noise under factorised posteriors.
 fn linear_free_energy(bbvi: &Bbvi, parents: &[Option<usize>]) -> f64 {
     let latents = bbvi.tree.latents();
     let log_2pi = (2.0 * std::f64::consts::PI).ln();
-    let rows = bbvi
-        .local
+    let rows = bbvi.parameters[..bbvi.local()]
         .chunks(2 * latents)
         .zip(bbvi.observations.chunks(bbvi.tree.observed()));
     let mut total = 0.0;
@@ -87,10 +85,13 @@ fn the_gradient_of_weights_and_the_pathwise_one_are_those_of_finite_differences(
         );
     };
     for i in 0..local.len() {
-        check(local[i], &|b, by| b.local[i] += by);
+        check(local[i], &|b, by| b.parameters[i] += by);
     }
     for i in 0..weights.len() {
-        check(weights[i], &|b, by| b.tree.weights_mut()[i] += by);
+        check(weights[i], &|b, by| {
+            let at = b.local() + i;
+            b.parameters[at] += by;
+        });
     }
     assert!(weights.iter().filter(|w| w.abs() > 1e-3).count() > weights.len() / 2);
 }
@@ -105,6 +106,8 @@ fn both_estimators_have_the_same_mean_and_the_free_energy_is_right() {
     let many = |estimator| {
         let mut bbvi = small(estimator, 100_000);
         bbvi.tree = GenerativeTree::linear(parents.clone(), 3, 1.0).unwrap();
+        bbvi.parameters.truncate(bbvi.local());
+        bbvi.spec.learn = false;
         bbvi
     };
     let (pathwise, reinforce) = (many(Estimator::Pathwise), many(Estimator::Reinforce));
@@ -113,7 +116,7 @@ fn both_estimators_have_the_same_mean_and_the_free_energy_is_right() {
     assert!((value - exact).abs() < 0.1, "{value} {exact}");
     for (i, (a, b)) in through.iter().zip(&score).enumerate() {
         let mut moved = pathwise.clone();
-        moved.local[i] += 1e-3;
+        moved.parameters[i] += 1e-3;
         let analytic = (linear_free_energy(&moved, &parents) - exact) / 1e-3;
         assert!(
             (f64::from(*a) - analytic).abs() < 0.03 * (1.0 + analytic.abs()),
@@ -145,10 +148,11 @@ fn with_known_linear_parameters_the_optimum_is_the_mean_field_posterior() {
         };
         let before = tree.clone();
         let mut bbvi = Bbvi::new(tree, &data.observations, spec.clone()).unwrap();
-        for _ in 0..spec.iterations {
-            bbvi.step();
-        }
-        assert_eq!(bbvi.tree, before, "a known model stays as it is");
+        Trainer::new(spec.train())
+            .unwrap()
+            .train(&mut bbvi)
+            .unwrap();
+        assert_eq!(bbvi.tree(), before, "a known model stays as it is");
         for k in 0..7 {
             // The analytic posterior is stated for latents scaled to unit variance.
             let variance = covariance[(k, k)];
@@ -174,42 +178,47 @@ fn with_known_linear_parameters_the_optimum_is_the_mean_field_posterior() {
 fn threads_and_interruptions_change_nothing() {
     let shape = LinearTree::default();
     let data = shape.sample(150, 5, 0).unwrap();
-    let start = || {
+    let spec = BbviSpec {
+        iterations: 12,
+        samples: 20,
+        ..BbviSpec::default()
+    };
+    let start = |rows: usize| {
         let tree = GenerativeTree::random(shape.parents().unwrap(), 7, 16, 1).unwrap();
-        let spec = BbviSpec {
-            samples: 20,
-            ..BbviSpec::default()
-        };
-        Bbvi::new(tree, &data.observations, spec).unwrap()
+        let some = |row: &Vec<f32>| row[..rows].to_vec();
+        let rows: Vec<Vec<f32>> = data.observations.iter().map(some).collect();
+        Bbvi::new(tree, &rows, spec.clone()).unwrap()
     };
-    let on = |threads: usize, work: &(dyn Fn() -> Bbvi + Sync)| {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .unwrap();
-        pool.install(work)
-    };
-    let steps = |mut bbvi: Bbvi, count: usize| {
-        (0..count).for_each(|_| {
-            bbvi.step();
-        });
-        bbvi
-    };
-    let whole = on(1, &|| steps(start(), 12));
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("state");
-    on(3, &|| steps(start(), 7)).save(&file).unwrap();
-    let mut resumed = start();
-    resumed.resume(&file).unwrap();
-    assert_eq!(resumed.iteration(), 7);
-    let resumed = on(2, &|| steps(resumed.clone(), 5));
-    assert_eq!(whole.local, resumed.local);
-    assert_eq!(whole.tree, resumed.tree);
+    let on = |threads: usize, until: usize, bbvi: &mut Bbvi| {
+        Trainer::new(spec.train())
+            .unwrap()
+            .threads(threads)
+            .checkpoints(folder.path(), 100)
+            .observer(move |event: &Event<'_, Bbvi>| match event {
+                Event::Step { record, .. } if record.iteration == until => Control::Stop,
+                _ => Control::Continue,
+            })
+            .train(bbvi)
+    };
+    let mut whole = start(150);
+    let fit = Trainer::new(spec.train())
+        .unwrap()
+        .threads(1)
+        .train(&mut whole)
+        .unwrap();
+    assert!(on(3, 7, &mut start(150)).is_err(), "it was stopped");
+    let mut resumed = start(150);
+    assert_eq!(on(2, 12, &mut resumed).unwrap().records, fit.records);
+    assert_eq!(whole.parameters, resumed.parameters);
+    assert_eq!(whole.tree(), resumed.tree());
+    assert_ne!(whole.tree(), start(150).tree());
 
-    let other = shape.sample(10, 5, 0).unwrap();
-    let mut other = Bbvi::new(whole.tree.clone(), &other.observations, whole.spec.clone()).unwrap();
-    let message = other.resume(&file).unwrap_err().to_string();
-    assert!(message.contains("other settings or data"), "{message}");
+    let message = on(1, 12, &mut start(10)).unwrap_err().to_string();
+    assert!(
+        message.contains("made with 150 samples but the data now has 10"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -15,7 +15,7 @@
 //! be read, while the context is what the method predicts from. [`Learner::codes`] gives the codes too.
 //!
 //! # What gives it a fair chance
-//! Measured on 500 films of 24×24 pixels and 50 steps. Plain CPC (bilinear scores, no penalty) finds about half of a pendulum's
+//! Measured on 500 videos of 24×24 pixels and 50 steps. Plain CPC (bilinear scores, no penalty) finds about half of a pendulum's
 //! angle and nothing of its speed. Quadratic scores alone fold the plane along the pendulum's symmetry: one of cosine and sine is
 //! found and the other lost, which costs no more than ln 2 of the objective and never unfolds. With the penalty as well, about six in
 //! ten random starts unfold the ring of angles, and the objective of those is clearly higher after 200 steps; so several starts
@@ -26,7 +26,7 @@ mod spread;
 #[cfg(test)]
 mod tests;
 
-use super::learner::{Batch, Learner, LearningSpec, SequenceModel};
+use super::learner::{Array, Batch, Learner, LearningSpec, Parts, SequenceModel};
 use super::perceptron::{Frames, Pass, Perceptron};
 use super::sequences::Sequences;
 use crate::error::LabError;
@@ -37,7 +37,6 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use spread::Spread;
-use std::ops::Range;
 
 /// How well an observation fits a context from which it is `k` steps ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -348,11 +347,14 @@ impl SequenceModel for Cpc {
         &self.spec.learning
     }
 
-    fn wide_layer(&self) -> (Range<usize>, f64) {
-        self.encoder.first_layer()
+    fn arrays(&self) -> Vec<Array> {
+        let mut arrays = self.encoder.arrays("encoder", true);
+        arrays.extend(self.context.arrays("context", false));
+        arrays.extend(self.predictor.arrays("predictor", false));
+        arrays
     }
 
-    fn start(&self, _: &dyn Sequences, rng: &mut ChaCha8Rng) -> Vec<f32> {
+    fn initialise(&self, _: &dyn Sequences, rng: &mut ChaCha8Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.predictor.place().end];
         for network in [&self.encoder, &self.context, &self.predictor] {
             network.initialize(rng, &mut parameters);
@@ -361,7 +363,14 @@ impl SequenceModel for Cpc {
     }
 
     /// The objective is the mean over sequences, steps and horizons of the log-probability of the right one, less penalties.
-    fn gradient(&self, parameters: &[f32], data: &dyn Sequences, batch: &Batch) -> (f64, Vec<f32>) {
+    fn gradient(
+        &self,
+        parameters: &[f32],
+        data: &dyn Sequences,
+        batch: &Batch,
+        parts: &mut Parts,
+        gradient: &mut [f32],
+    ) -> f64 {
         let seen: Vec<Seen> = batch
             .sequences
             .par_iter()
@@ -379,7 +388,7 @@ impl SequenceModel for Cpc {
                 Spread::of(seen.iter().map(|s| &s.context.output[..]), data.steps()),
             ]
         });
-        let (_, gradient) = batch.sum(parameters.len(), |place, gradient| {
+        batch.sum(parts, gradient, |place, gradient| {
             let frames = Frames::read(data, batch.sequences[place]);
             let pulls = self.pulls(&targets, place, frames.rows, share as f32);
             let spread = spread.as_ref().map(|s| (s, data.steps()));
@@ -388,7 +397,7 @@ impl SequenceModel for Cpc {
         });
         let value: f64 = targets.iter().map(|t| t.value).sum();
         let penalty: f64 = spread.iter().flatten().map(|s| s.penalty).sum();
-        (share * value - self.spec.spread * penalty, gradient)
+        share * value - self.spec.spread * penalty
     }
 
     fn points(&self, parameters: &[f32], data: &dyn Sequences, sequence: usize) -> Vec<f64> {

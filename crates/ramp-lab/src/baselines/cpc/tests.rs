@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::baselines::Series;
-use crate::baselines::learner::tests::check_directions;
+use crate::baselines::learner::tests::check_gradient;
 use rand::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -14,7 +14,7 @@ fn normals(seed: u64, count: usize) -> Vec<f32> {
 }
 
 #[test]
-fn the_objective_s_gradient_is_that_of_differences() {
+fn the_objective_s_gradient_is_that_of_differences_array_by_array() {
     for (score, spread) in [
         (Score::Bilinear, 0.0),
         (Score::Quadratic, 0.0),
@@ -34,9 +34,7 @@ fn the_objective_s_gradient_is_that_of_differences() {
         };
         let learner = Learner::<Cpc>::new(spec, &data).unwrap();
         let batch = Batch::new(vec![0, 1, 2, 4], 1, 1);
-        check_directions(&learner.parameters, |parameters| {
-            learner.model.gradient(parameters, &data, &batch)
-        });
+        check_gradient(&learner.model, &learner.parameters, &data, &batch);
     }
 }
 
@@ -107,7 +105,14 @@ fn the_objective_is_the_mean_log_probability_of_the_right_sequence() {
         }
     }
     let batch = Batch::new((0..count).collect(), 1, 1);
-    let (value, _) = learner.model.gradient(&learner.parameters, &data, &batch);
+    let mut gradient = vec![0.0; learner.parameters.len()];
+    let value = learner.model.gradient(
+        &learner.parameters,
+        &data,
+        &batch,
+        &mut vec![],
+        &mut gradient,
+    );
     assert!((value - expected).abs() < 1e-5, "{value} {expected}");
 }
 
@@ -127,13 +132,12 @@ fn learned(data: &Series) -> (f64, Learner<Cpc>) {
         ..CpcSpec::default()
     };
     let mut cpc = Learner::<Cpc>::new(spec, data).unwrap();
-    let mut history = vec![];
-    cpc.train(data, &mut |_, value| {
-        history.push(-value);
-        Ok(ramp::train::Control::Continue)
-    })
-    .unwrap();
-    (crate::metrics::mean(&history[250..]), cpc)
+    let fit = ramp::train::Trainer::new(cpc.train_spec())
+        .unwrap()
+        .train(&mut cpc.on(data).unwrap())
+        .unwrap();
+    let last: Vec<f64> = fit.records[250..].iter().map(|r| -r.free_energy).collect();
+    (crate::metrics::mean(&last), cpc)
 }
 
 #[test]
@@ -210,6 +214,6 @@ fn settings_without_a_meaning_are_refused() {
     }
     let mut cpc = Learner::<Cpc>::new(good, &data).unwrap();
     let wider = Series::new(5, 3, normals(7, 30)).unwrap();
-    let message = cpc.step(&wider).unwrap_err().to_string();
+    let message = cpc.on(&wider).err().unwrap().to_string();
     assert!(message.contains("observations of 2 numbers"), "{message}");
 }

@@ -29,7 +29,7 @@ impl Likelihood {
     pub(super) fn output_of_mean(self, mean: f64) -> f64 {
         match self {
             Likelihood::Bernoulli => {
-                // A pixel that was always dark may be bright in another film.
+                // A pixel that was always dark may be bright in another video.
                 let mean = mean.clamp(1e-3, 1.0 - 1e-3);
                 (mean / (1.0 - mean)).ln()
             }

@@ -17,7 +17,7 @@ mod tests;
 
 pub use likelihood::Likelihood;
 
-use super::learner::{Batch, Learner, LearningSpec, SequenceModel};
+use super::learner::{Array, Batch, Learner, LearningSpec, Parts, SequenceModel};
 use super::perceptron::{Frames, Pass, Perceptron};
 use super::sequences::Sequences;
 use super::tape::Small;
@@ -219,11 +219,21 @@ impl SequenceModel for Svae {
         &self.spec.learning
     }
 
-    fn wide_layer(&self) -> (Range<usize>, f64) {
-        self.encoder.first_layer()
+    fn arrays(&self) -> Vec<Array> {
+        let mut arrays = self.encoder.arrays("encoder", true);
+        arrays.extend(self.decoder.arrays("decoder", false));
+        let (dynamics, log_sd) = (self.dynamics.clone(), self.log_sd());
+        for (name, span) in [("dynamics", dynamics), ("noise", log_sd..log_sd + 1)] {
+            arrays.push(Array {
+                name: name.into(),
+                span,
+                part: 1.0,
+            });
+        }
+        arrays
     }
 
-    fn start(&self, data: &dyn Sequences, rng: &mut ChaCha8Rng) -> Vec<f32> {
+    fn initialise(&self, data: &dyn Sequences, rng: &mut ChaCha8Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.log_sd() + 1];
         self.encoder.initialize(rng, &mut parameters);
         self.decoder.initialize(rng, &mut parameters);
@@ -250,9 +260,16 @@ impl SequenceModel for Svae {
         parameters
     }
 
-    fn gradient(&self, parameters: &[f32], data: &dyn Sequences, batch: &Batch) -> (f64, Vec<f32>) {
+    fn gradient(
+        &self,
+        parameters: &[f32],
+        data: &dyn Sequences,
+        batch: &Batch,
+        parts: &mut Parts,
+        gradient: &mut [f32],
+    ) -> f64 {
         let share = 1.0 / (batch.sequences.len() * data.steps()) as f64;
-        let (value, gradient) = batch.sum(parameters.len(), |place, gradient| {
+        let value = batch.sum(parts, gradient, |place, gradient| {
             let mut rng = batch.draws(place);
             let noise: Vec<[f64; 2]> = (0..data.steps())
                 .map(|_| [(); 2].map(|()| StandardNormal.sample(&mut rng)))
@@ -260,7 +277,7 @@ impl SequenceModel for Svae {
             let frames = Frames::read(data, batch.sequences[place]);
             self.sequence(parameters, &frames, &noise, share, gradient)
         });
-        (share * value, gradient)
+        share * value
     }
 
     fn points(&self, parameters: &[f32], data: &dyn Sequences, sequence: usize) -> Vec<f64> {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::baselines::Series;
+use crate::baselines::learner::tests::check_gradient;
 use faer::linalg::solvers::{DenseSolveCore, Solve};
 use faer::{Mat, Side};
 use rand::SeedableRng;
@@ -191,7 +192,7 @@ fn gradients_of_the_chain_are_those_of_differences() {
 }
 
 #[test]
-fn the_bound_s_gradient_is_that_of_differences() {
+fn the_bound_s_gradient_is_that_of_differences_array_by_array() {
     for likelihood in [Likelihood::Bernoulli, Likelihood::Gaussian] {
         let rng = &mut ChaCha8Rng::seed_from_u64(6);
         // Wide enough for the layer that skips zeros, and some pixels are zero.
@@ -214,8 +215,7 @@ fn the_bound_s_gradient_is_that_of_differences() {
             *parameter += 0.1 * x as f32;
         }
         let batch = Batch::new(vec![0, 2], 1, 1);
-        let at = |parameters: &[f32]| learner.model.gradient(parameters, &data, &batch);
-        crate::baselines::learner::tests::check_directions(&start, at);
+        check_gradient(&learner.model, &start, &data, &batch);
     }
 }
 
@@ -280,7 +280,9 @@ fn a_linear_oscillator_is_recovered_from_noisy_observations() {
         likelihood: Likelihood::Gaussian,
     };
     let mut svae = Learner::<Svae>::new(spec, &data).unwrap();
-    svae.train(&data, &mut |_, _| Ok(ramp::train::Control::Continue))
+    ramp::train::Trainer::new(svae.train_spec())
+        .unwrap()
+        .train(&mut svae.on(&data).unwrap())
         .unwrap();
     let [[a, b], [c, d]] = svae.dynamics().transition;
     // A complex pair decay · exp(±i turn) has the sum 2 decay cos(turn) and the product decay².

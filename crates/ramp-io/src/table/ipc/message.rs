@@ -1,0 +1,189 @@
+//! The messages of an Arrow file or stream, each length checked before memory is taken for it.
+
+use super::super::Damage;
+use arrow_buffer::{Buffer, MutableBuffer};
+use arrow_ipc::{Footer, Message, RecordBatch};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+const MAGIC: &[u8] = b"ARROW1";
+
+/// A message's description is some bytes per column.
+const LONGEST_DESCRIPTION: u64 = 64 << 20;
+
+/// Columns without values take no bytes, so nothing else limits the rows that a batch may claim.
+const MOST_ROWS: i64 = 1 << 32;
+
+/// A batch that unpacks to more than a gigabyte and to so many times its size is made to fill the memory.
+const LARGEST_UNCHECKED: u64 = 1 << 30;
+const LARGEST_RATIO: u64 = 200;
+
+/// The messages of a file.
+pub(super) struct Messages {
+    file: File,
+    /// Where the next message begins.
+    at: u64,
+    length: u64,
+    /// Where the messages of a file begin, the next one first; a stream has them one after the other.
+    blocks: Option<VecDeque<u64>>,
+}
+
+/// A message: what it says, and where its body is.
+pub(super) struct Envelope {
+    description: Vec<u8>,
+    body: u64,
+    body_length: u64,
+}
+
+impl Envelope {
+    pub(super) fn message(&self) -> Result<Message<'_>, Damage> {
+        arrow_ipc::root_as_message(&self.description).map_err(|_| Damage::Damaged)
+    }
+}
+
+impl Messages {
+    pub(super) fn new(file: File, length: u64) -> Self {
+        Self {
+            file,
+            at: 0,
+            length,
+            blocks: None,
+        }
+    }
+
+    pub(super) fn progress(&self) -> Option<f64> {
+        (self.length > 0).then(|| self.at as f64 / self.length as f64)
+    }
+
+    fn bytes(&mut self, length: u64) -> Result<Vec<u8>, Damage> {
+        if self.length - self.at < length {
+            return Err(Damage::CutOff);
+        }
+        let mut bytes = vec![0; length as usize];
+        self.file.seek(SeekFrom::Start(self.at))?;
+        self.file.read_exact(&mut bytes)?;
+        self.at += length;
+        Ok(bytes)
+    }
+
+    fn number(&mut self) -> Result<u32, Damage> {
+        let bytes = self.bytes(4)?;
+        Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+
+    /// Whether the file has a footer; else it may be a stream.
+    pub(super) fn is_file(&mut self) -> Result<bool, Damage> {
+        let start = self.bytes(self.length.min(8))?;
+        self.at = 0;
+        if start.starts_with(b"FEA1") {
+            return Err(Damage::OldFeather);
+        }
+        Ok(start.starts_with(MAGIC))
+    }
+
+    pub(super) fn read_footer(&mut self) -> Result<Vec<u8>, Damage> {
+        let tail = 4 + MAGIC.len() as u64;
+        self.at = self.length.checked_sub(tail).ok_or(Damage::CutOff)?;
+        let size = u64::from(self.number()?);
+        if self.bytes(MAGIC.len() as u64)? != MAGIC {
+            return Err(Damage::CutOff);
+        }
+        let start = self.length.checked_sub(tail + size);
+        self.at = start
+            .filter(|_| size <= LONGEST_DESCRIPTION)
+            .ok_or(Damage::Footer)?;
+        self.bytes(size)
+    }
+
+    /// From here on, the messages that the footer names: first dictionaries, then rows.
+    pub(super) fn take_blocks(&mut self, footer: &Footer<'_>) -> Result<(), Damage> {
+        let dictionaries = footer.dictionaries().into_iter().flatten();
+        let batches = footer.recordBatches().into_iter().flatten();
+        let place = |block: &arrow_ipc::Block| {
+            let place = u64::try_from(block.offset()).ok();
+            place.filter(|&at| at < self.length).ok_or(Damage::Footer)
+        };
+        let blocks = dictionaries.chain(batches).map(place);
+        self.blocks = Some(blocks.collect::<Result<_, _>>()?);
+        Ok(())
+    }
+
+    pub(super) fn next(&mut self) -> Result<Option<Envelope>, Damage> {
+        match &mut self.blocks {
+            Some(blocks) => match blocks.pop_front() {
+                Some(block) => self.at = block,
+                None => return Ok(None),
+            },
+            // The mark at the end may be left out.
+            None if self.at == self.length => return Ok(None),
+            None => {}
+        }
+        // Before version 0.15 there was no mark before the length.
+        let size = match self.number()? {
+            u32::MAX => self.number()?,
+            size => size,
+        };
+        if size == 0 {
+            return Ok(None);
+        }
+        if u64::from(size) > LONGEST_DESCRIPTION {
+            return Err(Damage::Damaged);
+        }
+        let description = self.bytes(u64::from(size))?;
+        let mut envelope = Envelope {
+            description,
+            body: self.at,
+            body_length: 0,
+        };
+        let length = envelope.message()?.bodyLength();
+        envelope.body_length = u64::try_from(length).map_err(|_| Damage::Damaged)?;
+        if envelope.body_length > self.length - self.at {
+            return Err(Damage::CutOff);
+        }
+        self.at += envelope.body_length;
+        Ok(Some(envelope))
+    }
+
+    /// The bytes of a message's columns.
+    pub(super) fn body(&mut self, envelope: &Envelope) -> Result<Buffer, Damage> {
+        let mut bytes = MutableBuffer::from_len_zeroed(envelope.body_length as usize);
+        self.file.seek(SeekFrom::Start(envelope.body))?;
+        self.file.read_exact(bytes.as_slice_mut())?;
+        Ok(bytes.into())
+    }
+}
+
+/// Checks that a batch has the rows and bytes that it says, packed or not.
+pub(super) fn check_batch(batch: &RecordBatch<'_>, body: &[u8]) -> Result<(), Damage> {
+    if !(0..=MOST_ROWS).contains(&batch.length()) {
+        return Err(Damage::Damaged);
+    }
+    let mut nodes = batch.nodes().into_iter().flatten();
+    if nodes.any(|node| !(0..=MOST_ROWS).contains(&node.length()) || node.null_count() < 0) {
+        return Err(Damage::Damaged);
+    }
+    let mut unpacked = 0_u64;
+    for buffer in batch.buffers().into_iter().flatten() {
+        let place = usize::try_from(buffer.offset()).ok();
+        let place = place.zip(usize::try_from(buffer.length()).ok());
+        let bytes = place.and_then(|(start, length)| body.get(start..)?.get(..length));
+        let bytes = bytes.ok_or(Damage::Damaged)?;
+        if batch.compression().is_some() && !bytes.is_empty() {
+            let size = bytes.first_chunk().ok_or(Damage::Damaged)?;
+            // Minus one says that it is not packed after all.
+            let size = match i64::from_le_bytes(*size) {
+                -1 => 0,
+                size => u64::try_from(size).map_err(|_| Damage::Damaged)?,
+            };
+            unpacked = unpacked.saturating_add(size);
+        }
+    }
+    if unpacked > LARGEST_UNCHECKED && unpacked / LARGEST_RATIO > body.len() as u64 {
+        return Err(Damage::Bomb {
+            megabytes: unpacked >> 20,
+            ratio: LARGEST_RATIO,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! What can be wrong with training: settings, data that do not suit them, checkpoints of other runs; and that someone stopped it.
+
+use std::path::PathBuf;
+
+/// What went wrong with training, or who ended it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// An observer stopped training. The state is in the checkpoint, if checkpoints are kept; the model has its best weights so
+    /// far, the last ones if no samples are held out.
+    #[error("training was stopped after iteration {iteration} of {iterations}")]
+    Interrupted {
+        /// Steps taken.
+        iteration: usize,
+        /// Steps asked for.
+        iterations: usize,
+    },
+    /// A setting that must be above zero.
+    #[error("{name} must be a positive number, not {value}")]
+    NotPositive {
+        /// The setting.
+        name: &'static str,
+        /// What it is.
+        value: f64,
+    },
+    /// A count that must not be zero.
+    #[error("{name} must be at least 1, not 0")]
+    Zero {
+        /// The setting.
+        name: &'static str,
+    },
+    /// A share of samples that leaves too few.
+    #[error("holdout must be a fraction from 0 up to 0.95, not {value}")]
+    Holdout {
+        /// What it is.
+        value: f64,
+    },
+    /// A chance of masking that leaves too little.
+    #[error("mask must be a chance from 0 up to 0.95, not {value}")]
+    Mask {
+        /// What it is.
+        value: f64,
+    },
+    /// Spans too short to mask as much as is asked for.
+    #[error(
+        "mask_span must be a number from {least:.3} up to have a chance of {mask} in all, not {value}"
+    )]
+    MaskSpan {
+        /// The shortest mean length.
+        least: f64,
+        /// The chance of masking.
+        mask: f64,
+        /// The mean length that was asked for.
+        value: f64,
+    },
+    /// Early stopping without samples to judge by.
+    #[error("patience needs held-out samples; set holdout to a fraction such as 0.2")]
+    PatienceWithoutHoldout,
+    /// The end of a cosine that is no fraction.
+    #[error("the cosine decay's `to` must be between 0 and 1, not {value}")]
+    CosineTo {
+        /// What it is.
+        value: f64,
+    },
+    /// Weights that would grow.
+    #[error("the weight decay must not be negative, but is {value}")]
+    WeightDecay {
+        /// What it is.
+        value: f64,
+    },
+    /// Momentum that would not settle.
+    #[error("momentum must be from 0 up to 1, not {value}")]
+    Momentum {
+        /// What it is.
+        value: f64,
+    },
+    /// Too few samples for the share that is held out.
+    #[error(
+        "holding out {holdout} of {samples} samples leaves nothing to train on or nothing to test on"
+    )]
+    NothingLeft {
+        /// The share held out.
+        holdout: f64,
+        /// All samples.
+        samples: usize,
+    },
+    /// More samples in a batch than there are.
+    #[error(
+        "a batch of {batch} is larger than the {samples} training samples; make it smaller or leave it out for all"
+    )]
+    BatchTooLarge {
+        /// The batch.
+        batch: usize,
+        /// Training samples.
+        samples: usize,
+    },
+    /// The system gave no threads.
+    #[error("cannot start {threads} threads: {source}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// What the system said.
+        source: rayon::ThreadPoolBuildError,
+    },
+    /// The model cannot be described in a checkpoint.
+    #[error("the model's description cannot be written: {0}")]
+    Description(serde_json::Error),
+    /// A checkpoint that is not this run's or not whole.
+    #[error("checkpoint `{}` {fault}", path.display())]
+    Checkpoint {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        fault: CheckpointFault,
+    },
+}
+
+/// What is wrong with a checkpoint.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckpointFault {
+    /// Its description does not parse.
+    #[error("has a header that cannot be read: {0}")]
+    Header(serde_json::Error),
+    /// Another form of the file.
+    #[error("was written by a newer version of this software (form {0}); go on with that")]
+    Newer(u32),
+    /// A form that is no longer read.
+    #[error(
+        "was written by an older version of this software (form {0}); go on with that or train into a new folder"
+    )]
+    Older(u32),
+    /// More or fewer samples.
+    #[error("was made with {then} samples but the data now has {now}")]
+    Samples {
+        /// When it was written.
+        then: usize,
+        /// Now.
+        now: usize,
+    },
+    /// Other settings of training.
+    #[error("was made with other training settings; restore them or train into a new folder")]
+    Settings,
+    /// Other numbers in the data.
+    #[error(
+        "was made with other data, or with data read in another way; restore that or train into a new folder"
+    )]
+    Data,
+    /// Another model.
+    #[error("belongs to another model; train into a new folder or restore the model's settings")]
+    Model,
+    /// An array of the wrong length.
+    #[error("has {found} numbers in `{array}` where the model has {wanted}")]
+    Length {
+        /// The array.
+        array: &'static str,
+        /// How long it is.
+        found: usize,
+        /// How long it should be.
+        wanted: usize,
+    },
+    /// An array that is not there.
+    #[error("lacks `{0}`")]
+    Lacks(&'static str),
+    /// Records that end before the checkpoint.
+    #[error(
+        "is of iteration {iteration} but the records beside it end at {records}; restore records.jsonl or train into a new folder"
+    )]
+    Records {
+        /// The checkpoint's iteration.
+        iteration: usize,
+        /// The last record's.
+        records: usize,
+    },
+}
