@@ -2,14 +2,15 @@
 //! of samples, and what their missing observations may be.
 
 mod error;
+mod filter;
 mod impute;
 mod posterior;
 mod support_set;
 #[cfg(test)]
 mod tests;
 
-pub use crate::model::filter::{Filter, PointBelief};
 pub use error::InferError;
+pub use filter::{Filter, PointBelief};
 pub use impute::{Conditionals, Imputer};
 pub use posterior::{LatentPosterior, Posterior, PosteriorArray};
 pub use support_set::{Scores, SupportSet};

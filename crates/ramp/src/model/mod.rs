@@ -2,10 +2,10 @@
 
 mod batch;
 mod builder;
+mod chain_step;
 mod elementwise;
 mod error;
 mod evaluate;
-pub(crate) mod filter;
 mod pass;
 mod plan;
 mod resize_chain;
@@ -19,6 +19,7 @@ mod tests;
 
 pub(crate) use batch::{Batch, Bound, Mask};
 pub use builder::ModelBuilder;
+pub(crate) use chain_step::ChainStep;
 pub use error::{ArrayProblem, ModelError};
 pub(crate) use evaluate::Workspace;
 pub use spec::{Initialisation, ModelSpec, TreeSpec};
