@@ -1,6 +1,7 @@
 //! How a command ends: done, interrupted, or failed with a sentence and an exit code.
 
 use ramp::storage::StorageError;
+use ramp::train::TrainError;
 use ramp_io::model_file::ModelFileError;
 use ramp_io::run::RunError;
 use ramp_lab::error::LabError;
@@ -101,6 +102,7 @@ fn engine(error: &ramp::Error) -> bool {
     !matches!(
         error,
         ramp::Error::Storage(StorageError::File { .. } | StorageError::Arrays { .. })
+            | ramp::Error::Train(TrainError::Description(_))
     )
 }
 

@@ -4,14 +4,12 @@ mod check;
 mod failure;
 mod fit;
 mod fit_report;
-mod impute;
-mod infer;
 mod init;
 mod interrupt;
 mod printing;
 mod progress;
 mod reproduce;
-mod rows;
+mod stream;
 
 use clap::{Parser, Subcommand};
 use failure::{Ending, Failure};
@@ -51,18 +49,18 @@ enum Command {
     #[command(
         after_help = "Example:\n  ramp infer out/questionnaire --data examples/questionnaire/answers.csv --out latents.csv --keep person"
     )]
-    Infer(infer::Passing),
+    Infer(stream::About),
     /// Fill what is missing
     #[command(
         after_help = "Example:\n  ramp impute out/questionnaire --data examples/questionnaire/answers.csv --out filled.csv\n  \
                       ramp impute out/questionnaire --data examples/questionnaire/answers.csv --out draws.csv --draws 20"
     )]
-    Impute(impute::Impute),
+    Impute(stream::Impute),
     /// Write how much every latent explains of every row, in nats; low values flag parts that do not belong together
     #[command(
         after_help = "Example:\n  ramp score out/questionnaire --data examples/questionnaire/answers.csv --out scores.csv --keep person"
     )]
-    Score(infer::Passing),
+    Score(stream::About),
     /// Build the report of a finished fit again
     #[command(after_help = "Example:\n  ramp report out/questionnaire")]
     Report(fit_report::Rebuild),

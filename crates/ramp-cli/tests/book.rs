@@ -11,9 +11,19 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Every page: the README and all chapters.
+/// The pages for those who change the software.
+fn for_developers() -> [PathBuf; 3] {
+    [
+        "CONTRIBUTING.md",
+        "docs/src/architecture.md",
+        "docs/src/extending.md",
+    ]
+    .map(|p| root().join(p))
+}
+
+/// Every page: README, CONTRIBUTING and all chapters.
 fn pages() -> Vec<PathBuf> {
-    let mut pages = vec![root().join("README.md")];
+    let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
     let mut folders = vec![root().join("docs/src")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -158,6 +168,38 @@ fn every_model_file_can_be_read() {
         }
     }
     assert!(seen > 5, "only {seen} model files were found");
+}
+
+/// Rooms that the pages for developers name are there: a file named alone stands beside the last one named with its folder.
+#[test]
+fn rooms_that_are_named_exist() {
+    let mut seen = 0;
+    for page in for_developers() {
+        let mut folder = root();
+        for line in read(&page).lines() {
+            for span in line.split('`').skip(1).step_by(2) {
+                let path = match span {
+                    s if s.starts_with("crates/") || s.starts_with("docs/") => root().join(s),
+                    s if s.ends_with(".rs") && !s.contains([' ', '/', '*']) => folder.join(s),
+                    _ => continue,
+                };
+                seen += 1;
+                // The book's example of a file that the reader writes.
+                let made_up = path.ends_with("bernoulli.rs");
+                assert!(
+                    path.exists() || made_up,
+                    "{}: there is no {}",
+                    page.display(),
+                    path.display()
+                );
+                folder = match path.is_dir() {
+                    true => path,
+                    false => path.parent().unwrap().to_path_buf(),
+                };
+            }
+        }
+    }
+    assert!(seen > 60, "only {seen} rooms were found");
 }
 
 /// A block marked `file=…` stands in that file, word for word.

@@ -279,7 +279,14 @@ fn unknown_settings_and_wrong_types_are_named_at_every_level() {
             "@[networks]\nmessage = { activation = \"tahn\" }",
             "did you mean `tanh`?",
         ),
-        ("@[networks]\nview = \"moment\"", "did you mean `moments`?"),
+        (
+            "@[networks]\ninputs = \"moment\"",
+            "did you mean `moments`?",
+        ),
+        (
+            "@[networks]\nview = \"moments\"",
+            "[networks] has no setting `view` any more: it is called `inputs`",
+        ),
         ("@[networks]\ntying = \"rle\"", "did you mean `role`?"),
         ("@[train]\niteration = 5", "did you mean `iterations`?"),
         ("@[train]\niterations = -5", "must be a whole number from 0"),

@@ -33,6 +33,9 @@ pub enum Error {
     /// A model and its data do not go together, or a run folder is not whole.
     #[error(transparent)]
     Run(#[from] crate::run::RunError),
+    /// A run cannot answer, or its answers cannot be written.
+    #[error(transparent)]
+    Stream(#[from] crate::stream::StreamError),
     /// Something is wrong with a model file.
     #[error(transparent)]
     ModelFile(#[from] crate::model_file::ModelFileError),
@@ -66,9 +69,14 @@ impl Error {
             Error::Table(error) => error.names_file(),
             Error::Array(error) => error.names_file(),
             Error::Engine(error) => matches!(error, ramp::Error::Storage(_)),
-            Error::ModelFile(_) | Error::Encode(_) | Error::Run(_) => false,
+            Error::ModelFile(_) | Error::Encode(_) | Error::Run(_) | Error::Stream(_) => false,
         }
     }
+}
+
+/// A file in a sentence, or what stands for it.
+pub(crate) fn file_or(path: Option<&Path>, other: &str) -> String {
+    path.map_or(other.into(), |path| format!("`{}`", path.display()))
 }
 
 /// Errors of the engine's rooms come in by its front door.

@@ -10,7 +10,7 @@
 //! - [`encode`]: how columns become observations; learned once, used ever after: [`Encoder`].
 //! - [`run`]: a model file that has met its data, [`Project`], and a trained model in its folder, [`Run`].
 //! - [`findings`]: what was learned about each latent: [`Findings`].
-//! - [`stream`]: posteriors as columns of a table.
+//! - [`stream`]: what a run says of new data, some samples at a time: posteriors, scores, filled gaps.
 
 pub mod array;
 pub mod encode;

@@ -1,24 +1,21 @@
 //! How columns and arrays become observations: scales and levels are learned once from training samples and used ever after.
 
 use super::EncodeError;
-use super::levels::Levels;
-use super::scale::{Scale, ScaleKind};
+use super::arrays::{encode_array, learn_array};
+use super::columns::{MOST_LEVELS, encode_columns, learn_columns};
+use super::scale::Scale;
 use crate::Result;
-use crate::array::{Array, ArrayValues};
+use crate::array::Array;
 use crate::arrow::RecordBatch;
-use crate::model_file::{ModelFile, ObservationKind, ObservationSettings};
+use crate::model_file::{ModelFile, ObservationSettings};
 use crate::source::{Content, Samples, Sequence};
 use crate::table::{Column, column, columns};
 use ramp::data::Dataset;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
-/// More levels than this make no category.
-const MOST_LEVELS: usize = 256;
 /// The most numbers of one observation of all steps of all sequences.
 const MOST_CELLS: usize = 1 << 30;
-/// A column of text with more different values than this needs a word from the user.
-const SURPRISING_LEVELS: usize = 64;
 
 /// How every observation is made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,7 +97,7 @@ impl Encoding {
 }
 
 /// What observations are made of, item by item (rows of a table, or places in arrays).
-enum Items {
+pub(super) enum Items {
     Numbers(Vec<f32>),
     Bytes(Vec<u8>),
 }
@@ -323,302 +320,5 @@ impl<'a> Places<'a> {
             }
             .into()
         })
-    }
-}
-
-/// The numbers of a column, none of them infinite.
-fn finite(column: Column<'_>, first_row: usize) -> Result<Vec<f64>> {
-    let numbers = column.numbers(first_row)?;
-    match numbers.iter().position(|x| x.is_infinite()) {
-        None => Ok(numbers),
-        Some(row) => Err(EncodeError::InfiniteCell {
-            column: column.name().to_owned(),
-            row: first_row + row + 1,
-        }
-        .into()),
-    }
-}
-
-/// A column on its scale.
-fn scaled(column: Column<'_>, scale: &Scale, first_row: usize) -> Result<Vec<f32>> {
-    let numbers = finite(column, first_row)?;
-    let apply = |(row, &x): (usize, &f64)| match scale.apply(x) as f32 {
-        y if y.is_infinite() => Err(EncodeError::BeyondScale {
-            column: column.name().to_owned(),
-            row: first_row + row + 1,
-            value: x,
-        }
-        .into()),
-        y => Ok(y),
-    };
-    numbers.iter().enumerate().map(apply).collect()
-}
-
-fn learn_columns(
-    settings: &ObservationSettings,
-    columns: &[Column<'_>],
-    items: &[u32],
-) -> Result<Encoding> {
-    let scale = |column: Column<'_>| -> Result<Scale> {
-        let all = finite(column, 0)?;
-        let known: Vec<f64> = items.iter().map(|&i| all[i as usize]).collect();
-        learn_scale(
-            settings.scale.unwrap_or_default(),
-            &known,
-            &format!("column `{}`", column.name()),
-        )
-    };
-    let number = columns[0].numbers(0);
-    match settings.kind {
-        Some(ObservationKind::Image) => Err(EncodeError::ImageFromTable.into()),
-        Some(ObservationKind::Vector) => Ok(Encoding::Vector {
-            scales: columns.iter().map(|&c| scale(c)).collect::<Result<_>>()?,
-        }),
-        Some(ObservationKind::Number) => Ok(Encoding::Number {
-            scale: scale(columns[0])?,
-        }),
-        None if number.is_ok() && settings.levels.is_none() => Ok(Encoding::Number {
-            scale: scale(columns[0])?,
-        }),
-        kind => {
-            let column = columns[0];
-            let texts = column.texts();
-            let mut levels: Vec<String> = match &settings.levels {
-                Some(levels) => levels.clone(),
-                None => {
-                    let mut found: Vec<&String> = items
-                        .iter()
-                        .filter_map(|&i| texts[i as usize].as_ref())
-                        .collect();
-                    found.sort_unstable();
-                    found.dedup();
-                    found.into_iter().cloned().collect()
-                }
-            };
-            if settings.levels.is_none() && levels.iter().all(|l| l.trim().parse::<f64>().is_ok()) {
-                let value = |l: &String| l.trim().parse::<f64>().unwrap_or(f64::NAN);
-                levels.sort_by(|a, b| value(a).total_cmp(&value(b)));
-            }
-            if settings.levels.is_some() {
-                let places = Levels::new(&levels);
-                let mut known = items.iter().filter_map(|&i| texts[i as usize].as_deref());
-                let first = known.clone().next();
-                if let Some(cell) = first
-                    && known.all(|text| places.find(text).is_none())
-                {
-                    return Err(EncodeError::NoneOfItsLevels {
-                        column: column.name().to_owned(),
-                        cell: cell.into(),
-                    }
-                    .into());
-                }
-            } else if let (None, Err(source)) = (kind, number) {
-                let numbers = levels
-                    .iter()
-                    .filter(|l| l.trim().parse::<f64>().is_ok())
-                    .count();
-                if numbers >= 3 && 2 * numbers > levels.len() {
-                    return Err(EncodeError::AlmostNumbers {
-                        source: Box::new(source),
-                    }
-                    .into());
-                }
-            }
-            let most = if kind.is_some() || settings.levels.is_some() {
-                MOST_LEVELS
-            } else {
-                SURPRISING_LEVELS
-            };
-            match levels.len() {
-                0 => Err(EncodeError::AllMissing {
-                    what: format!("column `{}`", column.name()),
-                }
-                .into()),
-                1 => Err(EncodeError::Constant {
-                    what: format!("column `{}`", column.name()),
-                    value: format!("`{}`", levels[0]),
-                }
-                .into()),
-                n if n > most => Err(EncodeError::TooManyLevels {
-                    column: column.name().to_owned(),
-                    levels: n,
-                    asked_for: most == MOST_LEVELS,
-                }
-                .into()),
-                _ => Ok(Encoding::Categorical { levels }),
-            }
-        }
-    }
-}
-
-fn learn_scale(kind: ScaleKind, known: &[f64], what: &str) -> Result<Scale> {
-    Scale::learn(kind, known).ok_or_else(|| {
-        let value = known.iter().find(|x| !x.is_nan());
-        let what = what.to_string();
-        match value {
-            None => EncodeError::AllMissing { what },
-            Some(x) => EncodeError::Constant {
-                what,
-                value: x.to_string(),
-            },
-        }
-        .into()
-    })
-}
-
-fn learn_array(
-    settings: &ObservationSettings,
-    array: &Array,
-    axes: usize,
-    items: &[u32],
-) -> Result<Encoding> {
-    let shape = &array.shape[axes..];
-    let width: usize = shape.iter().product();
-    let image = match settings.kind {
-        Some(kind) => kind == ObservationKind::Image,
-        None => matches!(array.values, ArrayValues::Bytes(_)) && shape.len() >= 2,
-    };
-    if image {
-        let shape = match *shape {
-            [h, w] => [1, h, w],
-            [c, h, w] => [c, h, w],
-            _ => {
-                return Err(EncodeError::NotAnImage {
-                    array: array.name.clone(),
-                    shape: shape.to_vec(),
-                }
-                .into());
-            }
-        };
-        return match array.values {
-            ArrayValues::Bytes(_) => Ok(Encoding::Image { shape }),
-            ArrayValues::Numbers(_) => Err(EncodeError::ImageNotOfBytes {
-                array: array.name.clone(),
-                trained: false,
-            }
-            .into()),
-        };
-    }
-    if settings.kind == Some(ObservationKind::Categorical) || settings.levels.is_some() {
-        return Err(EncodeError::CategoryFromArray.into());
-    }
-    let kind = settings.scale.unwrap_or_default();
-    let value = |i: usize| match &array.values {
-        ArrayValues::Numbers(x) => f64::from(x[i]),
-        ArrayValues::Bytes(x) => f64::from(x[i]),
-    };
-    let scales = (0..width)
-        .map(|d| {
-            let known: Vec<f64> = items
-                .iter()
-                .map(|&i| value(i as usize * width + d))
-                .collect();
-            if known.iter().any(|x| x.is_infinite()) {
-                return Err(EncodeError::InfiniteElement {
-                    array: array.name.clone(),
-                }
-                .into());
-            }
-            let what = format!("feature {d} of array `{}`", array.name);
-            match (
-                learn_scale(kind, &known, &what),
-                known.iter().find(|x| !x.is_nan()),
-            ) {
-                // The rim of a picture tells nothing; others of its pixels do.
-                (Err(_), Some(&mean)) if width > 1 => {
-                    Ok((Scale::Standard { mean, sd: 1.0 }, false))
-                }
-                (learned, _) => learned.map(|scale| (scale, true)),
-            }
-        })
-        .collect::<Result<Vec<_>>>()?;
-    if scales.iter().all(|(_, varies)| !varies) {
-        return Err(EncodeError::ConstantArray {
-            array: array.name.clone(),
-        }
-        .into());
-    }
-    let scales: Vec<Scale> = scales.into_iter().map(|(scale, _)| scale).collect();
-    Ok(match <[Scale; 1]>::try_from(scales) {
-        Ok([scale]) => Encoding::Number { scale },
-        Err(scales) => Encoding::Vector { scales },
-    })
-}
-
-fn encode_columns(
-    encoding: &Encoding,
-    columns: &[Column<'_>],
-    rows: usize,
-    first_row: usize,
-    unseen: &mut u64,
-) -> Result<Vec<f32>> {
-    match encoding {
-        Encoding::Number { scale } => scaled(columns[0], scale, first_row),
-        Encoding::Vector { scales } => {
-            let parts = columns
-                .iter()
-                .zip(scales)
-                .map(|(&column, scale)| scaled(column, scale, first_row))
-                .collect::<Result<Vec<_>>>()?;
-            Ok((0..rows)
-                .flat_map(|row| parts.iter().map(move |p| p[row]))
-                .collect())
-        }
-        Encoding::Categorical { levels } => {
-            let places = Levels::new(levels);
-            let mut values = vec![0.0; rows * levels.len()];
-            for (row, text) in columns[0].texts().iter().enumerate() {
-                let to = &mut values[row * levels.len()..][..levels.len()];
-                match text.as_deref().map(|text| places.find(text)) {
-                    Some(Some(level)) => to[level] = 1.0,
-                    other => {
-                        *unseen += u64::from(other.is_some());
-                        to.fill(f32::NAN);
-                    }
-                }
-            }
-            Ok(values)
-        }
-        Encoding::Image { .. } => Err(EncodeError::TrainedOnImages.into()),
-    }
-}
-
-fn encode_array(observation: &Encoded, array: &Array, axes: usize) -> Result<Items> {
-    let width: usize = array.shape[axes..].iter().product();
-    let features = observation.encoding.features();
-    if width != features {
-        return Err(EncodeError::WrongWidth {
-            array: array.name.clone(),
-            width,
-            trained: features,
-        }
-        .into());
-    }
-    let scaled = |scales: &[Scale]| {
-        let value = |i: usize| match &array.values {
-            ArrayValues::Numbers(x) => f64::from(x[i]),
-            ArrayValues::Bytes(x) => f64::from(x[i]),
-        };
-        let all = array.shape.iter().product::<usize>();
-        (0..all)
-            .map(|i| match value(i) {
-                x if x.is_infinite() => Err(EncodeError::InfiniteElement {
-                    array: array.name.clone(),
-                }
-                .into()),
-                x => Ok(scales[i % width].apply(x) as f32),
-            })
-            .collect::<Result<Vec<_>>>()
-    };
-    match (&observation.encoding, &array.values) {
-        (Encoding::Image { .. }, ArrayValues::Bytes(bytes)) => Ok(Items::Bytes(bytes.clone())),
-        (Encoding::Image { .. }, ArrayValues::Numbers(_)) => Err(EncodeError::ImageNotOfBytes {
-            array: array.name.clone(),
-            trained: true,
-        }
-        .into()),
-        (Encoding::Number { scale }, _) => Ok(Items::Numbers(scaled(std::slice::from_ref(scale))?)),
-        (Encoding::Vector { scales }, _) => Ok(Items::Numbers(scaled(scales)?)),
-        (Encoding::Categorical { .. }, _) => Err(EncodeError::TrainedOnCategories.into()),
     }
 }

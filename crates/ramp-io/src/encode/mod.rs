@@ -1,5 +1,7 @@
 //! From cells and arrays to observations: scales, levels, and the encoder that holds them.
 
+mod arrays;
+mod columns;
 mod encoder;
 mod error;
 mod levels;

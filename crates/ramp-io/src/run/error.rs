@@ -102,15 +102,15 @@ pub enum RunError {
     },
     /// New data lacks a column that the model was trained on.
     #[error(
-        "column `{column}`, which the model needs, is not in `{}`: {}",
-        path.display(),
+        "column `{column}`, which the model needs, is not in {}: {}",
+        crate::error::file_or(path.as_deref(), "the table"),
         ramp::names::hint(column, known.iter().map(|k| &k[..]))
     )]
     MissingColumn {
         /// The column.
         column: String,
-        /// The data.
-        path: PathBuf,
+        /// The data, if it is a file.
+        path: Option<PathBuf>,
         /// The columns that it has.
         known: Vec<String>,
     },

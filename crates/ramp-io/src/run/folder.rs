@@ -6,7 +6,8 @@ use crate::array::write_arrays;
 use crate::encode::Encoder;
 use crate::model_file::Chain;
 use crate::source::{Content, SampleReader, Samples};
-use crate::table::create_table;
+use crate::table::{TableReader, create_table};
+use arrow_schema::Schema;
 use ramp::data::Dataset;
 use ramp::infer::SupportSet;
 use ramp::model::{Model, ModelBuilder, ModelSpec};
@@ -176,27 +177,38 @@ impl Run {
     /// Opens data for this run: all its columns, or only those that the model needs.
     pub fn read(&self, path: &Path, all_columns: bool) -> Result<SampleReader> {
         let reader = SampleReader::open(path, self.chain.as_ref(), None)?;
-        let mut wanted = self.encoder.columns();
-        if let Some(chain) = &self.chain {
-            wanted.extend(chain.sequence.iter().chain(&chain.time).cloned());
-        }
         let Some(schema) = reader.schema() else {
             return SampleReader::open(path, self.chain.as_ref(), Some(&self.encoder.columns()));
         };
+        let needed = self.needed(&schema, Some(path))?;
+        match all_columns {
+            true => Ok(reader),
+            false => SampleReader::open(path, self.chain.as_ref(), Some(&needed)),
+        }
+    }
+
+    /// Data for this run from a table that is no file, such as one in memory.
+    pub fn read_table(&self, reader: Box<dyn TableReader>) -> Result<SampleReader> {
+        self.needed(&reader.schema(), None)?;
+        SampleReader::from_table(reader, self.chain.as_ref())
+    }
+
+    /// The columns that the model needs, all of which the data must have.
+    fn needed(&self, schema: &Schema, path: Option<&Path>) -> Result<Vec<String>, RunError> {
+        let mut needed = self.encoder.columns();
+        if let Some(chain) = &self.chain {
+            needed.extend(chain.sequence.iter().chain(&chain.time).cloned());
+        }
         let names = || schema.fields().iter().map(|field| &field.name()[..]);
         let there: HashSet<&str> = names().collect();
-        if let Some(missing) = wanted.iter().find(|w| !there.contains(&w[..])) {
-            return Err(RunError::MissingColumn {
+        match needed.iter().find(|n| !there.contains(&n[..])) {
+            None => Ok(needed),
+            Some(missing) => Err(RunError::MissingColumn {
                 column: missing.clone(),
-                path: path.into(),
+                path: path.map(Path::to_path_buf),
                 known: names().map(str::to_string).collect(),
-            }
-            .into());
+            }),
         }
-        if all_columns {
-            return Ok(reader);
-        }
-        SampleReader::open(path, self.chain.as_ref(), Some(&wanted))
     }
 
     /// The model unrolled to sequences of so many steps, where they are longer than those that it was trained on.

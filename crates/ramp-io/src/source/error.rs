@@ -7,10 +7,10 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum SourceError {
     /// The file has no samples.
-    #[error("`{}` has no rows", path.display())]
+    #[error("{} has no rows", crate::error::file_or(path.as_deref(), "the data"))]
     Empty {
-        /// The file.
-        path: PathBuf,
+        /// The file, if it is one.
+        path: Option<PathBuf>,
     },
     /// A chain over a table that does not say which rows belong together.
     #[error(

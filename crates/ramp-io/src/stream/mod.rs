@@ -1,5 +1,35 @@
-//! What a trained model says of a file, as columns of a table.
+//! What a trained model says of data, some samples at a time: posteriors, scores and filled gaps as Arrow tables.
+//!
+//! The command and the Python package both stand on this: [`Run::infer`], [`Run::score`] and [`Run::impute`] take samples from
+//! anywhere (a [`SampleReader`](crate::source::SampleReader) over a file or over tables in memory) and give an iterator of
+//! `RecordBatch`es in constant memory, which [`Answers::write`] puts into a file.
+//!
+//! ```no_run
+//! use ramp_io::Run;
+//! use ramp_io::stream::OutputOptions;
+//! use std::path::Path;
+//!
+//! let run = Run::open(Path::new("out/questionnaire"))?;
+//! let options = OutputOptions::default().keep(["person"]);
+//! let reader = run.read(Path::new("answers.csv"), options.needs_all_columns())?;
+//! for batch in run.infer(reader, options) {
+//!     println!("{} rows", batch?.num_rows());
+//! }
+//! # Ok::<(), ramp_io::Error>(())
+//! ```
 
+mod answers;
+mod error;
+mod fill;
+mod impute;
+mod infer;
+mod layout;
 mod posterior_columns;
+#[cfg(test)]
+mod tests;
 
+pub use answers::{Answers, Progress, SampleSource, Written, check_output};
+pub use error::StreamError;
+pub use impute::Draws;
+pub use layout::OutputOptions;
 pub use posterior_columns::{PosteriorColumn, posterior_columns, posterior_values};

@@ -40,6 +40,7 @@ mod editor;
 mod error;
 mod guard;
 mod ipc;
+mod memory;
 mod npy;
 mod parquet;
 mod summary;
@@ -51,6 +52,7 @@ pub use column::{
 pub use editor::ColumnEditor;
 pub use error::{Damage, TableError};
 pub use guard::is_guarded;
+pub use memory::BatchReader;
 pub use summary::{ColumnSummary, Distinct, Kind, NumberSummary, summarize};
 
 use crate::Result;

@@ -174,6 +174,56 @@ fn specimens(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// An Arrow file of one packed column of zeros.
+fn packed_arrow(path: &Path) -> Vec<u8> {
+    let zeros: ArrayRef = Arc::new(Int64Array::from(vec![0; 8000]));
+    let table = table([("zeros", zeros)]).unwrap();
+    let options = arrow_ipc::writer::IpcWriteOptions::default();
+    let options = options.try_with_compression(Some(arrow_ipc::CompressionType::LZ4_FRAME));
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = arrow_ipc::writer::FileWriter::try_new_with_options(
+        file,
+        table.schema_ref(),
+        options.unwrap(),
+    )
+    .unwrap();
+    writer.write(&table).unwrap();
+    writer.finish().unwrap();
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn a_packed_arrow_file_made_to_fill_the_memory_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.arrow");
+    let mut bytes = packed_arrow(&path);
+    assert_eq!(verdict(&path), None);
+    let size = 64_000_u64.to_le_bytes();
+    let at = bytes.windows(8).position(|window| window == size).unwrap();
+    bytes[at..at + 8].copy_from_slice(&(1_u64 << 40).to_le_bytes());
+    std::fs::write(&path, &bytes).unwrap();
+    let said = verdict(&path).unwrap();
+    assert!(said.contains("more than 200 times its size"), "{said}");
+}
+
+#[test]
+fn few_bytes_that_stand_for_very_long_texts_are_refused() {
+    use arrow_array::{DictionaryArray, Int32Array};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    let texts = StringArray::from(vec!["x".repeat(100_000)]);
+    let keys = Int32Array::from(vec![0; 12_000]);
+    let texts: ArrayRef = Arc::new(DictionaryArray::new(keys, Arc::new(texts)));
+    let table = table([("t", texts)]).unwrap();
+    let file = std::fs::File::create(&path).unwrap();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(file, table.schema(), None).unwrap();
+    writer.write(&table).unwrap();
+    writer.close().unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() < 1 << 20);
+    let said = verdict(&path).unwrap();
+    assert!(said.contains("longer than can be read at once"), "{said}");
+}
+
 fn mutate(bytes: &mut Vec<u8>, rng: &mut ChaCha8Rng) {
     match rng.random_range(0..10) {
         0 => bytes.truncate(rng.random_range(0..bytes.len())),

@@ -7,11 +7,9 @@ use super::pages::CheckedPages;
 use super::{headers, plain_field};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, StringArray};
-use arrow_schema::{DataType, FieldRef, Schema};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups};
-use parquet::arrow::{
-    FieldLevels, ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema_by_columns,
-};
+use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::basic::{Compression, LogicalType};
 use parquet::column::page::{PageIterator, PageReader};
 use parquet::errors::ParquetError;
@@ -54,6 +52,21 @@ pub(super) fn readable(schema: &SchemaDescriptor, root: usize, field: &FieldRef)
     }
 }
 
+/// The type that the decoder is to make of a column: texts as views, so that a value of a dictionary is not copied for each of
+/// its rows.
+pub(super) fn decoded(field: &FieldRef) -> FieldRef {
+    let kind = match field.data_type() {
+        DataType::Dictionary(_, values) => values.as_ref(),
+        kind => kind,
+    };
+    let kind = match kind {
+        DataType::Utf8 | DataType::LargeUtf8 => &DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => &DataType::BinaryView,
+        kind => kind,
+    };
+    Arc::new(Field::clone(field).with_data_type(kind.clone()))
+}
+
 /// Columns that one thread decodes.
 pub(super) struct Part {
     file: Arc<File>,
@@ -72,6 +85,7 @@ impl Part {
         path: &Path,
         metadata: &ParquetMetaData,
         schema: &Schema,
+        decoded: &Fields,
         picked: &[usize],
     ) -> Result<(Vec<Part>, Vec<usize>), TableError> {
         let described = metadata.file_metadata().schema_descr();
@@ -99,7 +113,7 @@ impl Part {
         for (_, mut roots) in shares {
             // The decoder yields columns in the order of the file.
             roots.sort_unstable();
-            parts.extend(Part::new(path, described, schema, roots)?);
+            parts.extend(Part::new(path, described, schema, decoded, roots)?);
         }
         let order = parts.iter().flat_map(|part| part.roots.clone()).collect();
         Ok((parts, order))
@@ -109,6 +123,7 @@ impl Part {
         path: &Path,
         described: &SchemaDescriptor,
         schema: &Schema,
+        decoded: &Fields,
         roots: Vec<usize>,
     ) -> Result<Option<Self>, TableError> {
         if roots.is_empty() {
@@ -119,18 +134,7 @@ impl Part {
         let bytes = file.metadata().map_err(|e| unusable(path, e))?.len();
         let levels = guarded(path, || {
             let mask = ProjectionMask::roots(described, roots.iter().copied());
-            let plain = parquet_to_arrow_schema_by_columns(described, mask.clone(), None)?;
-            // Texts as views: a value of a dictionary is then not copied for each of its rows.
-            let hint = plain.fields().iter().zip(&roots).map(|(found, &root)| {
-                let kind = match (found.data_type(), schema.field(root).data_type()) {
-                    (DataType::Binary, _) => DataType::BinaryView,
-                    (DataType::FixedSizeBinary(_), _) => found.data_type().clone(),
-                    (_, kind) => kind.clone(),
-                };
-                plain_field(found.name(), kind)
-            });
-            let hint = hint.collect::<Vec<_>>().into();
-            parquet_to_arrow_field_levels(described, mask, Some(&hint))
+            parquet_to_arrow_field_levels(described, mask, Some(decoded))
         })?;
         Ok(Some(Part {
             file: Arc::new(file),

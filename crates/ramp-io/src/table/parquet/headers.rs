@@ -70,3 +70,52 @@ fn sizes(thrift: &mut Compact<'_>) -> Option<(u64, u64)> {
     }
     found[0].zip(found[1])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    fn varint(mut number: u64, to: &mut Vec<u8>) {
+        while number > 127 {
+            to.push(number as u8 | 128);
+            number >>= 7;
+        }
+        to.push(number as u8);
+    }
+
+    /// A data page of some bytes that claims to unpack to so many.
+    fn page(unpacked: u64, packed: u64, there: usize) -> Vec<u8> {
+        let mut bytes = vec![0x15, 0];
+        for size in [unpacked, packed] {
+            bytes.push(0x15);
+            varint(size << 1, &mut bytes);
+        }
+        bytes.push(0);
+        bytes.resize(bytes.len() + there, 7);
+        bytes
+    }
+
+    fn checked(bytes: Vec<u8>) -> Result<(), Damage> {
+        let length = bytes.len() as u64;
+        check(&mut Cursor::new(bytes), 0, length)
+    }
+
+    #[test]
+    fn pages_that_would_fill_the_memory_or_are_cut_off_are_refused() {
+        let good = [page(40, 10, 10), page(1 << 20, 100, 100)].concat();
+        assert!(checked(good.clone()).is_ok());
+        let bomb = [good.clone(), page(1 << 30, 100, 100)].concat();
+        assert!(matches!(
+            checked(bomb),
+            Err(Damage::Bomb {
+                megabytes: 1024,
+                ..
+            })
+        ));
+        let cut = [good.clone(), page(1 << 30, 1 << 30, 100)].concat();
+        assert!(matches!(checked(cut), Err(Damage::CutOff)));
+        let torn = good[..good.len() - 101].to_vec();
+        assert!(checked(torn).is_err());
+    }
+}

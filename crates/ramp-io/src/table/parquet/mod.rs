@@ -87,7 +87,8 @@ impl ParquetReader {
             .copied()
             .filter(|&at| column::unread_kind(all.field(at)).is_none())
             .collect();
-        let (parts, order) = Part::divide(path, &metadata, &all, &decoded)?;
+        let types = found.fields().iter().map(group::decoded).collect();
+        let (parts, order) = Part::divide(path, &metadata, &all, &types, &decoded)?;
         let place = |at: &usize| order.iter().position(|of| of == at);
         let places: Vec<Option<usize>> = match order.len() < 64 {
             true => picked.iter().map(place).collect(),

@@ -1,0 +1,208 @@
+//! What is missing is filled, and only that, from how the rest of a sample reweights the run's support set.
+
+use super::StreamError;
+use super::answers::{Answers, ForModel, Part, SampleSource};
+use super::fill::{Candidates, draw, interleave, put, replaced};
+use crate::Result;
+use crate::run::Run;
+use crate::source::Samples;
+use crate::table::{ColumnEditor, column, columns, concat_rows};
+use arrow_array::RecordBatch;
+use ramp::infer::Imputer;
+use ramp::model::Model;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+/// Gaps whose weights are computed together.
+const GAPS_AT_ONCE: usize = 512;
+
+/// Multiple imputation: so many filled copies of every row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draws {
+    /// How many copies, at least 1.
+    pub count: u16,
+    /// The seed; the same gives the same draws, however the data is cut into batches.
+    pub seed: u64,
+}
+
+impl Run {
+    /// The rows of tables with what is missing filled: numbers by their conditional mean, categories by the likeliest level; or, with
+    /// `draws`, several copies of every row filled with draws, told apart by a column in front.
+    pub fn impute<S: SampleSource>(
+        &self,
+        samples: S,
+        draws: Option<Draws>,
+    ) -> Result<Answers<'_, S>> {
+        let support = self.support_samples()?;
+        if support.table().is_none() {
+            return Err(StreamError::FittedToArrays.into());
+        }
+        let mut filler = ForModel::new();
+        Ok(Answers::new(self, samples, move |part| {
+            let filler = filler.get(part.model, || Filler::new(self, part.model, &support))?;
+            filler.fill(self, &support, part, draws)
+        }))
+    }
+}
+
+/// A gap: which observation of which sample at which step, and the row of the table.
+struct Gap {
+    /// Its place among the tree's observations.
+    observation: usize,
+    sample: usize,
+    /// The step of a sequence.
+    step: u32,
+    row: usize,
+}
+
+/// Everything that stays the same from part to part.
+struct Filler {
+    imputer: Imputer,
+    /// For every observation, what each of its columns may be filled with.
+    candidates: Vec<Vec<Candidates>>,
+}
+
+impl Filler {
+    fn new(run: &Run, model: &Model, support: &Samples) -> Result<Self> {
+        let Some(table) = support.table() else {
+            return Err(StreamError::FittedToArrays.into());
+        };
+        let (data, support) = run.support_set(model, support)?;
+        let candidates = run.encoder.observations.iter().map(|observation| {
+            let columns = observation.columns.iter();
+            columns
+                .map(|name| Candidates::new(column(table, name)?, &observation.encoding))
+                .collect()
+        });
+        Ok(Filler {
+            imputer: Imputer::new(model, &support, &data)?,
+            candidates: candidates.collect::<Result<_>>()?,
+        })
+    }
+
+    fn fill(
+        &self,
+        run: &Run,
+        support: &Samples,
+        part: &Part<'_>,
+        draws: Option<Draws>,
+    ) -> Result<RecordBatch> {
+        let Some(table) = part.samples.table() else {
+            return Err(StreamError::ImputeArrays.into());
+        };
+        let first_row = part.samples.first_row;
+        let copies = draws.map_or(1, |draws| usize::from(draws.count.max(1)));
+        // The columns that change, for each copy.
+        let mut filled = vec![BTreeMap::new(); copies];
+        let conditionals = self.imputer.conditionals(part.model, part.data)?;
+        for (o, encoded) in run.encoder.observations.iter().enumerate() {
+            let places: Vec<usize> = encoded
+                .columns
+                .iter()
+                .filter_map(|name| columns(table).position(|c| c.name() == name))
+                .collect();
+            let missing: Vec<Vec<bool>> = places
+                .iter()
+                .filter_map(|&at| columns(table).nth(at))
+                .map(|column| column.missing())
+                .collect();
+            let gaps = gaps(part, o, &missing);
+            if gaps.is_empty() {
+                continue;
+            }
+            for copy in &mut filled {
+                for &at in &places {
+                    if let Some(column) = columns(table).nth(at) {
+                        copy.entry(at).or_insert_with(|| ColumnEditor::new(&column));
+                    }
+                }
+            }
+            // Weights in parallel, some gaps at a time; then cells in order.
+            for gaps in gaps.chunks(GAPS_AT_ONCE) {
+                let weights: Vec<Vec<f64>> = gaps
+                    .par_iter()
+                    .map(|gap| conditionals.weights(gap.observation, gap.sample))
+                    .collect();
+                for (gap, weights) in gaps.iter().zip(&weights) {
+                    if weights.is_empty() {
+                        continue;
+                    }
+                    let chosen = self.imputer.candidates(gap.observation);
+                    for (d, filled) in filled.iter_mut().enumerate() {
+                        let drawn = draws.map(|draws| {
+                            let mut rng = ChaCha8Rng::seed_from_u64(draws.seed);
+                            rng.set_stream((first_row + gap.row) as u64);
+                            // A place of its own for every draw of every cell in the row.
+                            let series = run.encoder.observations.len();
+                            rng.set_word_pos((d * series + o) as u128 * 64);
+                            draw(weights, &mut rng)
+                        });
+                        let columns = places.iter().zip(&missing).zip(&self.candidates[o]);
+                        for ((at, missing), values) in columns {
+                            let item = |i: usize| support_row(support, chosen[i], gap);
+                            if let (true, Some(editor)) = (missing[gap.row], filled.get_mut(at)) {
+                                put(editor, gap.row, values, weights, drawn, &item);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let copies = filled
+            .into_iter()
+            .map(|edited| replaced(table, edited))
+            .collect::<Result<Vec<_>>>()?;
+        match draws {
+            None => concat_rows(&copies),
+            Some(_) => interleave(&copies, table.num_rows()),
+        }
+    }
+}
+
+/// Every gap of one observation in these samples.
+fn gaps(part: &Part<'_>, o: usize, missing: &[Vec<bool>]) -> Vec<Gap> {
+    let lacks = |row: usize| missing.iter().any(|column| column[row]);
+    let rows = missing.first().map_or(0, Vec::len);
+    match (&part.samples.sequences, part.model.tree().time_axis()) {
+        (Some(sequences), Some(time)) => sequences
+            .iter()
+            .enumerate()
+            .flat_map(|(n, s)| {
+                s.items
+                    .iter()
+                    .zip(&s.steps)
+                    .map(move |(&row, &t)| (n, row, t))
+            })
+            .filter(|&(_, row, _)| lacks(row as usize))
+            .map(|(sample, row, step)| Gap {
+                observation: time.observation(o, step as usize),
+                sample,
+                step,
+                row: row as usize,
+            })
+            .collect(),
+        _ => (0..rows)
+            .filter(|&row| lacks(row))
+            .map(|row| Gap {
+                observation: o,
+                sample: row,
+                step: 0,
+                row,
+            })
+            .collect(),
+    }
+}
+
+/// The row of the support set's table that a candidate stands for.
+fn support_row(support: &Samples, candidate: u32, gap: &Gap) -> usize {
+    match &support.sequences {
+        Some(sequences) => {
+            let sequence = &sequences[candidate as usize];
+            let at = sequence.steps.binary_search(&gap.step).unwrap_or(0);
+            sequence.items[at] as usize
+        }
+        None => candidate as usize,
+    }
+}

@@ -1,0 +1,54 @@
+//! Posteriors and free energies of every latent for every sample.
+
+use super::answers::{Answers, ForModel, SampleSource};
+use super::layout::{OutputOptions, kept, latent_numbers};
+use super::posterior_columns::{PosteriorColumn, posterior_columns, posterior_values};
+use crate::Result;
+use crate::run::Run;
+use crate::table::table_of;
+
+impl Run {
+    /// The posterior of every latent for every sample: means and standard deviations, or probabilities of levels.
+    pub fn infer<S: SampleSource>(&self, samples: S, options: OutputOptions) -> Answers<'_, S> {
+        let columns: Vec<Vec<PosteriorColumn>> =
+            self.model.beliefs().map(posterior_columns).collect();
+        Answers::new(self, samples, move |part| {
+            let posterior = part.model.posterior(part.data)?;
+            let mut all = kept(self, part, &options)?;
+            all.extend(latent_numbers(
+                part,
+                options.long,
+                &|k| columns[k].iter().map(|c| c.suffix.clone()).collect(),
+                &mut |k| posterior_values(&columns[k], &posterior.latents()[k]),
+            ));
+            let (fields, cells): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+            table_of(fields, cells)
+        })
+    }
+
+    /// The free energy of every latent for every sample, in nats, against the run's support set: how much better the sample's
+    /// parts are explained together than apart.
+    pub fn score<S: SampleSource>(
+        &self,
+        samples: S,
+        options: OutputOptions,
+    ) -> Result<Answers<'_, S>> {
+        let support_samples = self.support_samples()?;
+        let mut support = ForModel::new();
+        Ok(Answers::new(self, samples, move |part| {
+            let support = support.get(part.model, || {
+                Ok(self.support_set(part.model, &support_samples)?.1)
+            })?;
+            let scores = support.scores(part.model, part.data)?;
+            let mut all = kept(self, part, &options)?;
+            all.extend(latent_numbers(
+                part,
+                options.long,
+                &|_| vec!["free_energy".into()],
+                &mut |k| vec![scores.of(part.model, k)],
+            ));
+            let (fields, cells): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+            table_of(fields, cells)
+        }))
+    }
+}
