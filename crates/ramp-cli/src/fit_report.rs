@@ -85,7 +85,7 @@ impl Rebuild {
 
 fn read_metrics(path: &Path) -> Result<Vec<Record>, Failure> {
     let text = std::fs::read(path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => ramp::Error::Invalid(format!(
+        std::io::ErrorKind::NotFound => Failure::user(format!(
             "there is no `{}`; `ramp fit` writes it, so the run is not whole",
             path.display()
         )),

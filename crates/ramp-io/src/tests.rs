@@ -295,3 +295,9 @@ fn a_long_table_in_pieces_says_the_same_as_in_one() {
         "{error}"
     );
 }
+
+/// Results travel everywhere; a large error would make all of them large.
+#[test]
+fn errors_are_small() {
+    assert!(size_of::<Error>() < 128, "{}", size_of::<Error>());
+}

@@ -4,10 +4,6 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A setting or a piece of input that cannot be used as it is.
-    #[error("{0}")]
-    Invalid(String),
-
     /// Training or inference ran into a number that is not finite.
     #[error(
         "{what} is not finite; lower the learning rate, clip the gradient, or look for extreme values in the data"

@@ -21,7 +21,7 @@ const ORDER: &[&[&str]] = &[
 const LEAVES: &[&str] = &["names", "storage"];
 
 /// The crate's error gathers those of all rooms. Rooms below these have errors of their own and do not name it.
-const NAMES_THE_CRATES_ERROR: &[&str] = &["data", "model", "train", "infer"];
+const NAMES_THE_CRATES_ERROR: &[&str] = &["model", "train", "infer"];
 
 /// The crate's root gives these names to the error's module.
 const ERROR: &[&str] = &["error", "Error", "Result"];

@@ -414,6 +414,49 @@ fn a_model_with_a_family_of_ones_own_is_stored_and_asks_for_it_by_name() {
 }
 
 #[test]
+fn training_with_a_family_of_ones_own_goes_on_from_a_checkpoint() {
+    let data = data(60);
+    let folder = tempfile::tempdir().unwrap();
+    let train = |model: &mut Model, iterations: usize, kept: bool| {
+        let settings = TrainSpec {
+            iterations,
+            batch: Some(32),
+            learning_rate: 0.01,
+            ..Default::default()
+        };
+        let mut trainer = Trainer::new(settings).unwrap();
+        if kept {
+            trainer = trainer.checkpoints(folder.path(), 100);
+        }
+        trainer.fit(model, &data).unwrap();
+    };
+    let build = |belief: Belief| {
+        let builder = Model::builder(tree()).beliefs(belief);
+        builder.build(&data).unwrap()
+    };
+    let mut at_once = build(normal(1));
+    train(&mut at_once, 12, false);
+    let mut first = build(normal(1));
+    train(&mut first, 6, true);
+    let mut second = build(normal(1));
+    train(&mut second, 12, true);
+    assert_ne!(first.parameters(), at_once.parameters());
+    assert_eq!(second.parameters(), at_once.parameters());
+    // Another family is another model.
+    let mut other = build("diagonal_gaussian".parse().unwrap());
+    let settings = TrainSpec {
+        iterations: 12,
+        batch: Some(32),
+        learning_rate: 0.01,
+        ..Default::default()
+    };
+    let mut trainer = Trainer::new(settings)
+        .unwrap()
+        .checkpoints(folder.path(), 100);
+    assert!(trainer.fit(&mut other, &data).is_err());
+}
+
+#[test]
 fn names_that_could_be_taken_for_something_else_are_refused() {
     for name in ["", "x", "two words", "a(b", "gaussian", "a*b"] {
         let error = Belief::own(name, Coin).unwrap_err().to_string();

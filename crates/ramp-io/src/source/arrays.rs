@@ -72,9 +72,9 @@ pub(super) fn open_arrays(
         }
         if shape[..axes] != first[..axes] {
             return Err(SourceError::ShapesDiffer {
-                arrays: [readers[0].name().into(), reader.name().into()],
+                arrays: Box::new([readers[0].name().into(), reader.name().into()]),
                 path: path.into(),
-                shapes: [first.to_vec(), shape.to_vec()],
+                shapes: Box::new([first.to_vec(), shape.to_vec()]),
             }
             .into());
         }

@@ -122,11 +122,11 @@ pub enum SourceError {
     )]
     ShapesDiffer {
         /// The two arrays.
-        arrays: [String; 2],
+        arrays: Box<[String; 2]>,
         /// The file.
         path: PathBuf,
         /// Their shapes.
-        shapes: [Vec<usize>; 2],
+        shapes: Box<[Vec<usize>; 2]>,
     },
 }
 

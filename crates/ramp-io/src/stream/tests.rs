@@ -35,7 +35,7 @@ impl Scene {
     }
 
     /// The file's rows from memory, in pieces of these sizes, over and over.
-    fn from_memory(&self, sizes: &[usize]) -> SampleReader {
+    fn in_memory(&self, sizes: &[usize]) -> SampleReader {
         let whole = self.whole();
         let (mut at, mut pieces) = (0, vec![]);
         for size in sizes.iter().cycle() {
@@ -103,7 +103,7 @@ fn answers_do_not_depend_on_where_samples_come_from() {
         let impute = all(scene.run.impute(scene.reader(true), None).unwrap());
         assert_eq!(infer.num_rows(), 240);
         for sizes in [&[240][..], &[1, 7, 50]] {
-            let memory = || scene.from_memory(sizes);
+            let memory = || scene.in_memory(sizes);
             assert_eq!(all(scene.run.infer(memory(), options())), infer);
             assert_eq!(all(scene.run.score(memory(), options()).unwrap()), score);
             assert_eq!(all(scene.run.impute(memory(), None).unwrap()), impute);
@@ -171,7 +171,7 @@ fn imputing_fills_gaps_of_observations_and_nothing_else() {
         assert!(gaps > 50, "{gaps}");
         let again = all(scene
             .run
-            .impute(scene.from_memory(&[11]), Some(draws))
+            .impute(scene.in_memory(&[11]), Some(draws))
             .unwrap());
         assert_eq!(again, drawn, "draws follow from the seed and the row");
         let other = Draws { seed: 6, ..draws };

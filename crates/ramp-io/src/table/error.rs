@@ -174,11 +174,11 @@ pub enum TableError {
         /// The column's name.
         name: String,
         /// Its type.
-        kind: String,
+        kind: Box<str>,
         /// The name in these rows.
         found: String,
         /// The type in these rows.
-        found_kind: String,
+        found_kind: Box<str>,
     },
     /// A text file in another encoding.
     #[error("`{}` is in UTF-16: save it as UTF-8", path.display())]

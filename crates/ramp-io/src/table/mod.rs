@@ -205,9 +205,9 @@ fn check_columns(path: &Path, schema: &Schema, rows: &RecordBatch) -> Result<(),
             return Err(TableError::OtherColumn {
                 path: path.to_path_buf(),
                 name: field.name().clone(),
-                kind: field.data_type().to_string(),
+                kind: field.data_type().to_string().into(),
                 found: found.name().clone(),
-                found_kind: found.data_type().to_string(),
+                found_kind: found.data_type().to_string().into(),
             });
         }
     }

@@ -1,7 +1,6 @@
 //! What baselines of the pendulum learn from: equally long sequences of observations, read one observation at a time.
 
 use crate::error::LabError;
-use crate::experiments::pendulum::data::Videos;
 
 /// Equally long sequences of equally wide observations.
 pub trait Sequences: Sync {
@@ -13,35 +12,6 @@ pub trait Sequences: Sync {
     fn width(&self) -> usize;
     /// Writes one observation.
     fn read(&self, sequence: usize, step: usize, to: &mut [f32]);
-}
-
-/// Pixels from zero to one.
-impl Sequences for Videos {
-    fn count(&self) -> usize {
-        self.sizes.sequences
-    }
-
-    fn steps(&self) -> usize {
-        self.sizes.steps
-    }
-
-    fn width(&self) -> usize {
-        self.sizes.size * self.sizes.size
-    }
-
-    fn read(&self, sequence: usize, step: usize, to: &mut [f32]) {
-        to.fill(0.0);
-        let pieces = self.frame(sequence, step).chunks(16);
-        for (to, pixels) in to.chunks_mut(16).zip(pieces) {
-            // Nearly all of a frame is background.
-            if pixels.iter().fold(0, |any, pixel| any | pixel) == 0 {
-                continue;
-            }
-            for (to, &pixel) in to.iter_mut().zip(pixels) {
-                *to = f32::from(pixel) / 255.0;
-            }
-        }
-    }
 }
 
 /// Sequences of any numbers.

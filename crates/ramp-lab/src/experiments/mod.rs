@@ -8,3 +8,4 @@ pub mod nonlinear_tree;
 pub mod pendulum;
 pub mod pendulum_sweep;
 pub mod pose;
+mod tables;

@@ -3,7 +3,6 @@
 use super::{Point, Training, Watch};
 use crate::baselines::{Bbvi, BbviSpec, Estimator, GenerativeTree};
 use crate::error::LabError;
-use crate::experiments::linear_tree::data::TreeSample;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -26,8 +25,11 @@ pub(crate) struct BbviTask<'a> {
     pub prefix: &'a str,
     /// The parent of every node of the generative tree.
     pub parents: Vec<Option<usize>>,
-    pub train: &'a TreeSample,
-    pub test: &'a TreeSample,
+    /// How many of them are latents, which come first.
+    pub latents: usize,
+    /// Observations of training and of fresh samples, a row each.
+    pub train: &'a [Vec<f32>],
+    pub test: &'a [Vec<f32>],
     pub threads: Option<usize>,
     pub folder: &'a Path,
 }
@@ -54,11 +56,10 @@ impl BbviSettings {
         measure: &dyn Fn(&[Vec<f64>], usize) -> P,
         watch: &mut dyn Watch,
     ) -> Result<BbviRun<P>, LabError> {
-        let latents = task.train.latents.len();
+        let latents = task.latents;
         let means = |bbvi: &Bbvi| (0..latents).map(|k| bbvi.means(k)).collect::<Vec<_>>();
         let known: Vec<Vec<f32>> = task
             .train
-            .observations
             .iter()
             .map(|row| row[..self.n.min(row.len())].to_vec())
             .collect();
@@ -74,8 +75,7 @@ impl BbviSettings {
         let point = |bbvi: &Bbvi, at: usize| Ok((at > 0).then(|| measure(&means(bbvi), at)));
         let (_, curve) = training.run(self, &point, watch, |t| t.train(&mut learning))?;
 
-        let (tree, fresh) = (learning.tree(), &task.test.observations);
-        let mut inference = Bbvi::new(tree, fresh, self.inference.clone())?;
+        let mut inference = Bbvi::new(learning.tree(), task.test, self.inference.clone())?;
         let training = Training {
             what: &format!("{}BBVI, fresh samples", task.prefix),
             train: &self.inference.train(),

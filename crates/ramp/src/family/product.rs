@@ -16,6 +16,7 @@ const MOST: usize = 4096;
 /// How a belief is parametrised as a network's input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Inputs {
     /// The sum of the incoming messages' natural parameters, as in the paper.
     Natural,

@@ -33,10 +33,10 @@ impl FactorTree {
     /// let drawing = FactorTree::chain(2)?.draw();
     /// assert_eq!(drawing, "\
     /// ○ z1
-    /// ├─ ● x1
+    /// ├─ ● x.1
     /// │
     /// ○ z2
-    /// └─ ● x2
+    /// └─ ● x.2
     /// ");
     /// # Ok::<(), ramp::graph::GraphError>(())
     /// ```

@@ -45,7 +45,7 @@ impl FactorTree {
     ///     .iter()
     ///     .map(|group| group.iter().map(|&observation| tree.name(observation)).collect())
     ///     .collect();
-    /// assert_eq!(groups, [["x2"], ["x1"], ["x3"]]);
+    /// assert_eq!(groups, [["x.2"], ["x.1"], ["x.3"]]);
     /// # Ok::<(), ramp::graph::GraphError>(())
     /// ```
     pub fn partition(&self, variable: VariableId) -> Vec<Vec<VariableId>> {

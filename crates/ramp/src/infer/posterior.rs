@@ -352,10 +352,13 @@ impl Model {
         space: &mut Workspace,
         into: &mut Posterior,
     ) -> Result<(), Error> {
-        let batch = self.batch(bound, samples, None);
-        self.beliefs_of(&batch, space, keep, |k, planes| {
+        let memory = std::mem::take(&mut space.batch);
+        let batch = self.batch_with(bound, samples, None, memory);
+        let done = self.beliefs_of(&batch, space, keep, |k, planes| {
             into.fill(k, samples, &planes, bound.lengths());
-        })
+        });
+        space.batch = batch.into_memory();
+        done
     }
 }
 

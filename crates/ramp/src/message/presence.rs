@@ -24,6 +24,11 @@ impl Presence {
         self.rows[message].as_deref()
     }
 
+    /// The lists of all messages.
+    pub fn into_rows(self) -> Vec<Option<Vec<u32>>> {
+        self.rows
+    }
+
     /// Puts another list of samples in the place of a message's.
     pub fn replace(&mut self, message: usize, rows: Option<Vec<u32>>) -> Option<Vec<u32>> {
         std::mem::replace(&mut self.rows[message], rows)

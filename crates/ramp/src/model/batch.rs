@@ -1,4 +1,4 @@
-//! Data bound to a model, and batches of it: which samples there are and which messages they lack.
+//! Batches: a data set matched to a model, some of its samples, and which messages they have.
 
 use super::plan::{Source, Terms};
 use super::{Model, ModelError};
@@ -76,10 +76,27 @@ impl Mask {
 pub(crate) struct Batch<'a> {
     bound: &'a Bound<'a>,
     pub(super) samples: &'a [u32],
-    hidden: Option<&'a Mask>,
+    masked: Option<&'a Mask>,
     pub(super) presence: Presence,
     /// For every message, one or zero for every sample; `None` where all have it.
     masks: Vec<Option<Vec<f32>>>,
+    memory: BatchMemory,
+}
+
+/// The memory of a batch's masks, handed on from batch to batch.
+#[derive(Default)]
+pub(crate) struct BatchMemory {
+    /// Which samples have which message, and one message's.
+    bits: Vec<u64>,
+    own: Vec<u64>,
+    /// Of nodes with many messages: which samples have any of them, then which have two.
+    totals: Vec<Vec<u64>>,
+    /// Lists of samples and masks that no message uses.
+    lists: Vec<Vec<u32>>,
+    masks: Vec<Vec<f32>>,
+    /// The containers of a batch without a gap.
+    presence: Vec<Option<Vec<u32>>>,
+    by_message: Vec<Option<Vec<f32>>>,
 }
 
 impl Batch<'_> {
@@ -87,18 +104,48 @@ impl Batch<'_> {
         self.bound.observation(index)
     }
 
-    /// Whether a row of the batch has an observation that is not hidden.
+    /// Whether a row of the batch has an observation that is not masked.
     pub(super) fn shows(&self, observation: usize, row: usize) -> bool {
-        let hidden = self.hidden.is_some_and(|h| h.has(observation, row));
-        !hidden
-            && self
-                .observation(observation)
-                .is_present(self.samples[row] as usize)
+        shows(self.bound, self.samples, self.masked, observation, row)
     }
 
     pub(super) fn mask(&self, message: usize) -> Option<&[f32]> {
         self.masks[message].as_deref()
     }
+
+    /// The memory for the next batch.
+    pub fn into_memory(self) -> BatchMemory {
+        let mut memory = self.memory;
+        memory.presence = self.presence.into_rows();
+        memory.by_message = self.masks;
+        let lists = memory.presence.iter_mut().filter_map(Option::take);
+        memory.lists.extend(lists);
+        let masks = memory.by_message.iter_mut().filter_map(Option::take);
+        memory.masks.extend(masks);
+        memory
+    }
+}
+
+/// Whether a row of a batch has an observation that is not masked.
+fn shows(
+    bound: &Bound<'_>,
+    samples: &[u32],
+    masked: Option<&Mask>,
+    observation: usize,
+    row: usize,
+) -> bool {
+    let masked = masked.is_some_and(|mask| mask.has(observation, row));
+    !masked
+        && bound
+            .observation(observation)
+            .is_present(samples[row] as usize)
+}
+
+/// All zeros, in memory that is there already.
+fn cleared(buffer: &mut Vec<u64>, len: usize) -> &mut [u64] {
+    buffer.clear();
+    buffer.resize(len, 0);
+    buffer
 }
 
 impl Model {
@@ -168,33 +215,79 @@ impl Model {
         &self,
         bound: &'a Bound<'a>,
         samples: &'a [u32],
-        hidden: Option<&'a Mask>,
+        masked: Option<&'a Mask>,
+    ) -> Batch<'a> {
+        self.batch_with(bound, samples, masked, BatchMemory::default())
+    }
+
+    /// [`Model::batch`] in the memory of an earlier one.
+    pub(crate) fn batch_with<'a>(
+        &self,
+        bound: &'a Bound<'a>,
+        samples: &'a [u32],
+        masked: Option<&'a Mask>,
+        mut memory: BatchMemory,
     ) -> Batch<'a> {
         let count = self.plan.target.len();
-        let mut batch = Batch {
+        let mut lists = std::mem::take(&mut memory.presence);
+        let mut masks = std::mem::take(&mut memory.by_message);
+        lists.resize(count, None);
+        masks.resize(count, None);
+        let gaps = masked.is_some()
+            || bound.lengths.is_some()
+            || !bound.observations.iter().all(|o| o.is_complete());
+        if gaps {
+            self.mark_present(bound, samples, masked, &mut memory);
+            let words = samples.len().div_ceil(64);
+            for m in 0..count {
+                let bits = &memory.bits[m * words..][..words];
+                let there: usize = bits.iter().map(|word| word.count_ones() as usize).sum();
+                if there == samples.len() {
+                    continue;
+                }
+                let has = |r: usize| bits[r / 64] >> (r % 64) & 1 == 1;
+                let mut list = memory.lists.pop().unwrap_or_default();
+                list.clear();
+                list.extend((0..samples.len() as u32).filter(|&r| has(r as usize)));
+                lists[m] = Some(list);
+                let mut mask = memory.masks.pop().unwrap_or_default();
+                mask.clear();
+                mask.extend((0..samples.len()).map(|r| f32::from(u8::from(has(r)))));
+                masks[m] = Some(mask);
+            }
+        }
+        Batch {
             bound,
             samples,
-            hidden,
-            presence: Presence::complete(count),
-            masks: vec![None; count],
-        };
-        if hidden.is_none()
-            && bound.lengths.is_none()
-            && bound.observations.iter().all(|o| o.is_complete())
-        {
-            return batch;
+            masked,
+            presence: Presence::new(lists),
+            masks,
+            memory,
         }
+    }
+
+    /// Sets a bit for every sample that has a message, message by message.
+    fn mark_present(
+        &self,
+        bound: &Bound<'_>,
+        samples: &[u32],
+        masked: Option<&Mask>,
+        memory: &mut BatchMemory,
+    ) {
         let words = samples.len().div_ceil(64);
-        let mut bits = vec![0u64; count * words];
-        let mut totals: Vec<Vec<u64>> = vec![vec![]; self.nodes.len()];
+        let bits = cleared(&mut memory.bits, self.plan.target.len() * words);
+        let totals = &mut memory.totals;
+        totals.resize_with(self.nodes.len(), Vec::new);
+        totals.iter_mut().for_each(Vec::clear);
         for stage in &self.plan.stages {
             for &m in &stage.messages {
-                let mut own = vec![0u64; words];
+                let own = cleared(&mut memory.own, words);
                 for source in &self.plan.sources[m as usize] {
                     match source {
                         Source::Observation { index, .. } => {
                             for r in 0..samples.len() {
-                                own[r / 64] |= u64::from(batch.shows(*index, r)) << (r % 64);
+                                let there = shows(bound, samples, masked, *index, r);
+                                own[r / 64] |= u64::from(there) << (r % 64);
                             }
                         }
                         Source::Belief {
@@ -211,19 +304,16 @@ impl Model {
                             terms: Terms::TotalBut(but),
                         } => {
                             // Behind a node of many messages: any but one, from counts of at least two.
-                            let node = &self.nodes[*latent];
-                            if totals[*latent].is_empty() {
-                                let mut once = vec![0u64; words];
-                                let mut twice = vec![0u64; words];
-                                for part in node.messages.clone() {
+                            let total = &mut totals[*latent];
+                            if total.is_empty() {
+                                let (once, twice) = cleared(total, 2 * words).split_at_mut(words);
+                                for part in self.nodes[*latent].messages.clone() {
                                     for (w, &b) in bits[part * words..][..words].iter().enumerate()
                                     {
                                         twice[w] |= once[w] & b;
                                         once[w] |= b;
                                     }
                                 }
-                                once.extend(twice);
-                                totals[*latent] = once;
                             }
                             let (once, twice) = totals[*latent].split_at(words);
                             for (w, &b) in bits[*but as usize * words..][..words].iter().enumerate()
@@ -234,7 +324,7 @@ impl Model {
                     }
                 }
                 if let Some(lengths) = bound.lengths() {
-                    // Nothing is said about what comes after a sequence's end.
+                    // There are no messages about what comes after a sequence's end.
                     let step = self.plan.target[m as usize];
                     for (r, &n) in samples.iter().enumerate() {
                         if lengths[n as usize] as usize <= step {
@@ -242,26 +332,59 @@ impl Model {
                         }
                     }
                 }
-                bits[m as usize * words..][..words].copy_from_slice(&own);
+                bits[m as usize * words..][..words].copy_from_slice(own);
             }
         }
-        let mut lists = vec![None; count];
-        let mut masks = vec![None; count];
-        for m in 0..count {
-            let has = |r: usize| bits[m * words + r / 64] >> (r % 64) & 1 == 1;
-            let list: Vec<u32> = (0..samples.len() as u32)
-                .filter(|&r| has(r as usize))
-                .collect();
-            if list.len() < samples.len() {
-                masks[m] = Some(
-                    (0..samples.len())
-                        .map(|r| f32::from(u8::from(has(r))))
-                        .collect(),
-                );
-                lists[m] = Some(list);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::FactorTree;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    /// Memory of earlier batches, of other sizes and with other gaps, must not show in a batch.
+    #[test]
+    fn a_batch_in_used_memory_is_that_of_fresh_memory() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        // 17 neighbours: a node of many messages.
+        let names: Vec<String> = (1..=17).map(|i| format!("x{i}")).collect();
+        let trees = [
+            FactorTree::from_newick(&format!("(({})a,(y1,y2)b)c;", names.join(","))).unwrap(),
+            FactorTree::from_newick("((x1,x2)a,(y1,y2)b)c;").unwrap(),
+        ];
+        let mut memory = BatchMemory::default();
+        for tree in trees {
+            let mut data = Dataset::new();
+            for &v in tree.observations() {
+                let value = |rng: &mut ChaCha8Rng| match rng.random_bool(0.4) {
+                    true => f32::NAN,
+                    false => 1.0,
+                };
+                let values = (0..200).map(|_| value(&mut rng)).collect();
+                data = data.observe(tree.name(v), 1, values).unwrap();
+            }
+            let observations = tree.observations().len();
+            let model = Model::builder(tree).build(&data).unwrap();
+            let bound = model.bind(&data).unwrap();
+            for rows in [150, 3, 64, 65] {
+                let samples: Vec<u32> = (0..rows).map(|_| rng.random_range(0..200)).collect();
+                let mask = Mask::new(observations, rows, |_, _| rng.random_bool(0.1));
+                for mask in [None, Some(&mask)] {
+                    let fresh = model.batch(&bound, &samples, mask);
+                    let used = model.batch_with(&bound, &samples, mask, memory);
+                    let mut gaps = 0;
+                    for m in 0..model.plan.target.len() {
+                        assert_eq!(fresh.presence.rows(m), used.presence.rows(m));
+                        assert_eq!(fresh.mask(m), used.mask(m));
+                        gaps += usize::from(fresh.mask(m).is_some());
+                    }
+                    assert!(gaps > 0);
+                    memory = used.into_memory();
+                }
             }
         }
-        (batch.presence, batch.masks) = (Presence::new(lists), masks);
-        batch
     }
 }

@@ -2,8 +2,10 @@
 //! beliefs, bit for bit, whatever is missing and however long the samples are.
 
 use super::*;
+use crate::Result;
 use crate::data::Dataset;
 use crate::graph::Tying;
+use crate::objective::Mixture;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -4,6 +4,8 @@ use super::*;
 use crate::data::Dataset;
 use crate::graph::Tying;
 use crate::network::NetworkSpec;
+use crate::objective::Mixture;
+use crate::{Error, Result};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

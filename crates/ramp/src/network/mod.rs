@@ -29,6 +29,7 @@ pub use rand_chacha::ChaCha8Rng;
 
 /// A learnable array of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Parameter {
     /// Its name within the network, e.g. `0.weight`.
     pub name: String,

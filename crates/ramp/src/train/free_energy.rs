@@ -71,7 +71,8 @@ impl Problem for FreeEnergyProblem<'_> {
 
     fn step(&mut self, iteration: usize, gradient: &mut [f32]) -> Result<f64> {
         let drawn = self.batches.draw(iteration);
-        let batch = self.model.batch(&self.bound, drawn.samples, drawn.mask);
+        let memory = std::mem::take(&mut self.step.batch);
+        let batch = (self.model).batch_with(&self.bound, drawn.samples, drawn.mask, memory);
         let mixture = Mixture {
             drawn: drawn.mixture,
             population: Some(self.population),
@@ -80,6 +81,7 @@ impl Problem for FreeEnergyProblem<'_> {
         let value = self
             .model
             .evaluate(&batch, mixture, Some(gradient), &mut self.step);
+        self.step.batch = batch.into_memory();
         Ok(value.map_err(|e| at(e, iteration + 1))?.mean())
     }
 

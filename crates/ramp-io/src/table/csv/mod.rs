@@ -210,7 +210,7 @@ impl CsvReader {
                 found,
                 expected: self.layout.fields,
             },
-            Fault::Arrow(error) => error.into(),
+            Fault::Arrow(error) => error,
         }
         .into()
     }

@@ -98,7 +98,7 @@ impl IpcReader {
         if fields.is_empty() {
             return Err(unusable(path, Damage::NoColumns).into());
         }
-        let all = Schema::new(fields.iter().map(|f| readable(f)).collect::<Vec<_>>());
+        let all = Schema::new(fields.iter().map(readable).collect::<Vec<_>>());
         column::check_names(path, &all)?;
         let picked = column::pick(path, &all, wanted)?;
         let has_reading = |at: &usize| column::unread_kind(all.field(*at)).is_none();

@@ -9,7 +9,7 @@ pub use probe::ProbeR2;
 
 use crate::error::LabError;
 use crate::harness::{
-    Clock, Core, Experiment, Figures, RunInfo, Scale, Training, TrainingRun, keep, kept,
+    Clock, Core, Experiment, Figures, RunInfo, Training, TrainingRun, keep, kept,
 };
 use data::{Recorded, System};
 use figures::{Portrait, portraits_figure};
@@ -50,23 +50,6 @@ pub struct DynamicsRun {
 }
 
 impl DynamicsRun {
-    /// The settings of a scale.
-    pub fn new(scale: Scale, systems: Vec<System>, seed: u64) -> Self {
-        let (size, sequences, steps, test) = match scale {
-            Scale::Paper => (32, 1000, 60, 200),
-            Scale::Quick => (16, 300, 40, 100),
-        };
-        DynamicsRun {
-            core: Core::dynamics(scale, seed),
-            systems,
-            size,
-            sequences,
-            steps,
-            test,
-            hidden: 128,
-        }
-    }
-
     fn model(&self, system: System, data: &Dataset) -> Result<Model, LabError> {
         let network = NetworkSpec::Mlp(MlpSpec {
             hidden: vec![self.hidden],
@@ -262,7 +245,7 @@ fn embed(model: &Model, data: &Dataset) -> Result<Points, LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::StopAfter;
+    use crate::harness::{Scale, StopAfter};
     use ramp::train::TrainSpec;
 
     fn small() -> DynamicsRun {

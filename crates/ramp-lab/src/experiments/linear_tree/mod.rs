@@ -6,8 +6,7 @@ mod probe;
 
 use crate::error::LabError;
 use crate::harness::{
-    BbviSettings, BbviTask, Clock, Core, Experiment, Figures, Point, Recipe, RunInfo, Scale,
-    Training, TrainingRun,
+    BbviSettings, BbviTask, Clock, Core, Experiment, Figures, Point, RunInfo, Training, TrainingRun,
 };
 use data::LinearTree;
 use figures::{bbvi_figure, correlation_figure, variance_figure};
@@ -33,17 +32,6 @@ pub struct LinearTreeRun {
     pub n: usize,
     /// The settings of BBVI.
     pub bbvi: BbviSettings,
-}
-
-impl LinearTreeRun {
-    /// The settings of a scale and a recipe.
-    pub fn new(scale: Scale, recipe: Recipe, seed: u64) -> Self {
-        LinearTreeRun {
-            core: Core::linear_tree(scale, recipe, seed),
-            n: 10_000,
-            bbvi: BbviSettings::new(scale, 2500, seed),
-        }
-    }
 }
 
 /// One number per latent for every method, root first, level order.
@@ -158,8 +146,9 @@ impl Experiment for LinearTreeRun {
         let task = BbviTask {
             prefix: "",
             parents: generator.parents()?,
-            train: &train,
-            test: &test,
+            latents: train.latents.len(),
+            train: &train.observations,
+            test: &test.observations,
             threads: core.threads,
             folder,
         };
@@ -201,7 +190,7 @@ impl Experiment for LinearTreeRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::StopAfter;
+    use crate::harness::{Recipe, Scale, StopAfter};
     use ramp::train::TrainSpec;
 
     fn small() -> LinearTreeRun {

@@ -6,7 +6,7 @@ mod figures;
 use crate::error::LabError;
 use crate::experiments::linear_tree::data::{LinearTree, TreeSample};
 use crate::experiments::linear_tree::{TEST, TEST_SAMPLES, TRAIN};
-use crate::harness::{Clock, Core, Experiment, Figures, Progress, Recipe, RunInfo, Scale, Sweep};
+use crate::harness::{Clock, Core, Experiment, Figures, Progress, RunInfo, Sweep};
 use crate::metrics::{median, pearson};
 use data::Plan;
 use figures::{mismatch_figure, moves_figure};
@@ -33,19 +33,6 @@ pub struct MisspecifiedTreeRun {
 }
 
 impl MisspecifiedTreeRun {
-    /// The settings of a scale and a recipe: those of the linear tree, on fewer trees when there is little time.
-    pub fn new(scale: Scale, recipe: Recipe, seed: u64) -> Self {
-        MisspecifiedTreeRun {
-            core: Core::misspecified_tree(scale, recipe, seed),
-            most_moves: 4,
-            trees: match scale {
-                Scale::Paper => 10,
-                Scale::Quick => 3,
-            },
-            n: 10_000,
-        }
-    }
-
     /// The trees to train on: the true one, then perturbed ones by number of steps.
     fn plans(&self, truth: &FactorTree) -> Result<Vec<Plan>, LabError> {
         let seed = self.core.seed;
@@ -271,7 +258,7 @@ impl MisspecifiedTreeResults {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::StopAfter;
+    use crate::harness::{Recipe, Scale, StopAfter};
     use ramp::train::TrainSpec;
 
     fn small() -> MisspecifiedTreeRun {

@@ -6,7 +6,7 @@ use crate::error::LabError;
 use crate::experiments::nonlinear_tree::data::{Link, NonlinearTree};
 use crate::experiments::nonlinear_tree::{Method, NonlinearTreeRun, PerMethod};
 use crate::harness::style::level_means;
-use crate::harness::{Clock, Experiment, Figures, Recipe, RunInfo, Scale, keep, kept};
+use crate::harness::{Clock, Experiment, Figures, RunInfo, keep, kept};
 use crate::metrics::mean;
 use figures::summary_figure;
 use serde::{Deserialize, Serialize};
@@ -26,40 +26,6 @@ pub struct NonlinearSweepRun {
 }
 
 impl NonlinearSweepRun {
-    /// The settings of a scale and a recipe.
-    pub fn new(scale: Scale, recipe: Recipe, seed: u64) -> Self {
-        let mut cell = NonlinearTreeRun::new(scale, recipe, seed);
-        let (noises, seeds) = match scale {
-            Scale::Paper => {
-                // So many cells: a quarter of the Monte Carlo samples.
-                cell.bbvi.learning.samples /= 4;
-                cell.bbvi.inference.samples /= 4;
-                (vec![0.05, 0.1, 0.2, 0.4, 0.7], 1)
-            }
-            Scale::Quick => {
-                cell.n = 4000;
-                cell.test = 4000;
-                cell.hidden = vec![32, 32];
-                cell.core.train.iterations = 240;
-                cell.core.train.warmup = 80;
-                cell.core.train.learning_rate = 3e-3;
-                cell.core.train.batch = Some(500);
-                cell.bbvi.n = 1000;
-                cell.bbvi.learning.iterations = 500;
-                cell.bbvi.learning.samples = 16;
-                cell.bbvi.inference.iterations = 100;
-                cell.bbvi.inference.samples = 8;
-                (vec![0.1, 0.2, 0.5], 1)
-            }
-        };
-        NonlinearSweepRun {
-            links: Link::ALL.to_vec(),
-            noises,
-            seeds,
-            cell,
-        }
-    }
-
     fn cells(&self) -> impl Iterator<Item = NonlinearTreeRun> + '_ {
         let seeds = 0..self.seeds as u64;
         self.links.iter().flat_map(move |&link| {
@@ -178,7 +144,7 @@ impl NonlinearSweepResults {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::StopAfter;
+    use crate::harness::{Recipe, Scale, StopAfter};
 
     fn small() -> NonlinearSweepRun {
         let mut run = NonlinearSweepRun::new(Scale::Quick, Recipe::Ours, 3);

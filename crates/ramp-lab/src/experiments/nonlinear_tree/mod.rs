@@ -8,8 +8,7 @@ use crate::baselines::SupervisedGaussian;
 use crate::error::LabError;
 use crate::experiments::linear_tree::data::TreeSample;
 use crate::harness::{
-    BbviSettings, BbviTask, Clock, Core, Experiment, Figures, Point, Recipe, RunInfo, Scale,
-    Training, TrainingRun,
+    BbviSettings, BbviTask, Clock, Core, Experiment, Figures, Point, RunInfo, Training, TrainingRun,
 };
 use data::NonlinearTree;
 use figures::{Scatter, bars_figure, learning_figure, scatter_figure};
@@ -36,20 +35,6 @@ pub struct NonlinearTreeRun {
     pub hidden: Vec<usize>,
     /// The settings of BBVI.
     pub bbvi: BbviSettings,
-}
-
-impl NonlinearTreeRun {
-    /// The settings of a scale and a recipe.
-    pub fn new(scale: Scale, recipe: Recipe, seed: u64) -> Self {
-        NonlinearTreeRun {
-            core: Core::nonlinear_tree(scale, recipe, seed),
-            tree: NonlinearTree::default(),
-            n: 10_000,
-            test: 10_000,
-            hidden: vec![64, 64],
-            bbvi: BbviSettings::new(scale, 3000, seed),
-        }
-    }
 }
 
 /// One number per latent, root first in level order, for each method.
@@ -169,8 +154,9 @@ impl NonlinearTreeRun {
         let task = BbviTask {
             prefix,
             parents: self.tree.parents()?,
-            train: &train,
-            test: &test,
+            latents: train.latents.len(),
+            train: &train.observations,
+            test: &test.observations,
             threads: core.threads,
             folder,
         };
@@ -209,7 +195,7 @@ impl NonlinearTreeRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::StopAfter;
+    use crate::harness::{Recipe, Scale, StopAfter};
     use ramp::train::TrainSpec;
 
     fn small() -> NonlinearTreeRun {

@@ -3,6 +3,7 @@
 //! The angle is zero when the pendulum hangs down. States are integrated by the classical Runge–Kutta method of fourth
 //! order with the paper's step of 0.001, whose energy stays within 1e-9 over a video; every hundredth state is a frame.
 
+use crate::baselines::Sequences;
 use crate::error::LabError;
 use ramp::data::Dataset;
 use rand::RngExt;
@@ -152,6 +153,35 @@ impl Videos {
             self.theta.iter().map(|x| x.sin()).collect(),
             self.omega.clone(),
         ]
+    }
+}
+
+/// Pixels from zero to one.
+impl Sequences for Videos {
+    fn count(&self) -> usize {
+        self.sizes.sequences
+    }
+
+    fn steps(&self) -> usize {
+        self.sizes.steps
+    }
+
+    fn width(&self) -> usize {
+        self.sizes.size * self.sizes.size
+    }
+
+    fn read(&self, sequence: usize, step: usize, to: &mut [f32]) {
+        to.fill(0.0);
+        let pieces = self.frame(sequence, step).chunks(16);
+        for (to, pixels) in to.chunks_mut(16).zip(pieces) {
+            // Nearly all of a frame is background.
+            if pixels.iter().fold(0, |any, pixel| any | pixel) == 0 {
+                continue;
+            }
+            for (to, &pixel) in to.iter_mut().zip(pixels) {
+                *to = f32::from(pixel) / 255.0;
+            }
+        }
     }
 }
 

@@ -11,7 +11,7 @@ pub use probe::StateR2;
 
 use crate::error::LabError;
 use crate::harness::{
-    Clock, Core, Experiment, Figures, Point, Recipe, RunInfo, Scale, Training, TrainingRun,
+    Clock, Core, Experiment, Figures, Point, Recipe, RunInfo, Training, TrainingRun,
 };
 use baselines::{BaselineSettings, BaselineTask, Embedded};
 use data::{Pendulum, Videos};
@@ -96,28 +96,6 @@ pub struct PendulumRun {
 }
 
 impl PendulumRun {
-    /// The settings of a scale and a recipe.
-    pub fn new(scale: Scale, recipe: Recipe, seed: u64) -> Self {
-        let (size, sequences, test) = match scale {
-            Scale::Paper => (128, 2000, 400),
-            Scale::Quick => (24, 1000, 200),
-        };
-        PendulumRun {
-            core: Core::pendulum(scale, recipe, seed),
-            videos: Pendulum {
-                size,
-                sequences,
-                steps: 100,
-            },
-            test,
-            shape: Shape::Gaussian,
-            hidden: 128,
-            init: None,
-            ahead: 20,
-            baselines: Some(BaselineSettings::new(scale, recipe, seed)),
-        }
-    }
-
     /// The same with other latents.
     pub fn with_shape(mut self, shape: Shape) -> Self {
         self.shape = shape;
@@ -353,7 +331,7 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::StopAfter;
+    use crate::harness::{Scale, StopAfter};
     use ramp::train::TrainSpec;
 
     fn small(shape: Shape) -> PendulumRun {

@@ -5,7 +5,7 @@ use crate::experiments::pendulum::PendulumRun;
 use crate::experiments::pendulum::figures::Drawn;
 use crate::experiments::pendulum::probe::{StateR2, embed, probe};
 use crate::figure::{Figure, PAGE_MM};
-use crate::harness::{Clock, Experiment, Figures, Progress, Recipe, RunInfo, Scale, Sweep};
+use crate::harness::{Clock, Experiment, Figures, Progress, RunInfo, Sweep};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Instant;
@@ -31,30 +31,6 @@ pub struct PendulumSweepRun {
 }
 
 impl PendulumSweepRun {
-    /// The settings of a scale and a recipe.
-    pub fn new(scale: Scale, recipe: Recipe, seed: u64) -> Self {
-        let mut cell = PendulumRun::new(scale, recipe, seed);
-        let (widths, rates) = match scale {
-            Scale::Paper => {
-                // Small frames show what large ones do, and many models fit into memory and time.
-                cell.videos.size = 32;
-                (vec![32, 64, 128, 256], vec![2e-4, 5e-4, 1e-3, 2e-3])
-            }
-            Scale::Quick => {
-                cell.videos.size = 16;
-                (cell.videos.sequences, cell.videos.steps) = (400, 50);
-                cell.core.train = cell.core.train.lasting(400);
-                (vec![32, 128], vec![5e-4, 2e-3])
-            }
-        };
-        PendulumSweepRun {
-            widths,
-            rates,
-            cell,
-            threads: None,
-        }
-    }
-
     fn cells(&self) -> Vec<PendulumRun> {
         let each = self.widths.iter().flat_map(|&hidden| {
             self.rates.iter().map(move |&rate| {
@@ -174,7 +150,7 @@ impl Experiment for PendulumSweepRun {
 mod tests {
     use super::*;
     use crate::experiments::pendulum::data::Pendulum;
-    use crate::harness::StopAfter;
+    use crate::harness::{Recipe, Scale, StopAfter};
 
     fn small() -> PendulumSweepRun {
         let mut run = PendulumSweepRun::new(Scale::Quick, Recipe::Ours, 2);

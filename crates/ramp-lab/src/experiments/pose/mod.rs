@@ -11,7 +11,7 @@ pub use probe::ProbeR2;
 
 use crate::error::LabError;
 use crate::harness::{
-    Clock, Core, Experiment, Figures, Point, Recipe, RunInfo, Scale, Training, TrainingRun, Watch,
+    Clock, Core, Experiment, Figures, Point, RunInfo, Training, TrainingRun, Watch,
 };
 use crate::metrics::mean;
 use data::{Augmentation, Body, NAMES, PATCH, Poses, tree};
@@ -75,28 +75,6 @@ pub struct PoseRun {
 }
 
 impl PoseRun {
-    /// The settings of a scale and a recipe.
-    pub fn new(scale: Scale, recipe: Recipe, seed: u64) -> Self {
-        let (n, test, probed) = match scale {
-            Scale::Paper => (8000, 2000, 3000),
-            Scale::Quick => (1000, 300, 800),
-        };
-        PoseRun {
-            core: Core::pose(scale, recipe, seed),
-            joints: None,
-            n,
-            test,
-            augmentation: Augmentation::new(recipe),
-            probed,
-            dim: 6,
-            hidden: 64,
-            init: match recipe {
-                Recipe::Paper => PoseInit::Random,
-                Recipe::Ours => PoseInit::Limbs,
-            },
-        }
-    }
-
     /// Training and held-out poses, in random order.
     fn poses(&self) -> Result<(Poses, Poses), LabError> {
         let wanted = self.n + self.test;
@@ -323,7 +301,7 @@ impl Experiment for PoseRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::StopAfter;
+    use crate::harness::{Recipe, Scale, StopAfter};
 
     /// A small run on the poses of a small file, of which a fifth has a joint out of sight.
     fn small() -> PoseRun {

@@ -1,0 +1,230 @@
+//! One evaluation of a batch: messages forward, the free energy, and its gradient backward.
+
+use super::Model;
+use super::batch::{Batch, BatchMemory};
+use super::pass::{Arena, BlockState};
+use crate::message::{Messages, Presence};
+use crate::objective::{FreeEnergy, Mixture, free_energy};
+use crate::{Error, Result};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// The most rows that go through the networks together: their activations stay in the second-level cache.
+const BLOCK: usize = 256;
+/// Blocks are dealt to at most this many shards, each with its own sum of gradients. Constants and not the number of
+/// threads: results must not depend on the machine.
+const SHARDS: usize = 16;
+/// Tapes are kept for the backward pass up to this many numbers, and recomputed beyond.
+const KEEP: usize = 8 << 20;
+
+/// The memory of a training step, reused from step to step.
+#[derive(Default)]
+pub(crate) struct Workspace {
+    /// Of the batch's masks; taken by [`Model::batch_with`], given back by [`Batch::into_memory`].
+    pub batch: BatchMemory,
+    pub(super) shards: Vec<Shard>,
+    pub(super) messages: Messages,
+    pub(super) gradient: Messages,
+    rows: usize,
+}
+
+/// Blocks that one task takes through the networks in order, and the gradient they add up to.
+#[derive(Default)]
+pub(super) struct Shard {
+    pub(super) blocks: Vec<BlockState>,
+    pub(super) arena: Arena,
+    gradient: Vec<f32>,
+}
+
+impl Model {
+    /// Lays out the memory for batches of a given size.
+    fn prepare(&self, space: &mut Workspace, rows: usize) {
+        if space.rows == rows && !space.shards.is_empty() {
+            return;
+        }
+        let block = rows.div_ceil(4).next_multiple_of(16).min(BLOCK);
+        let blocks: Vec<Range<usize>> = (0..rows)
+            .step_by(block)
+            .map(|start| start..(start + block).min(rows))
+            .collect();
+        let per_shard = blocks.len().div_ceil(SHARDS).max(1);
+        space.shards = blocks
+            .chunks(per_shard)
+            .map(|blocks| Shard {
+                blocks: blocks.iter().cloned().map(BlockState::new).collect(),
+                ..Default::default()
+            })
+            .collect();
+        let dims = || self.plan.starts.windows(2).map(|w| w[1] - w[0]);
+        space.messages = Messages::zeros(rows, dims());
+        space.gradient = Messages::zeros(0, dims());
+        space.rows = rows;
+    }
+
+    /// All messages of a batch, into the workspace.
+    pub(super) fn forward(&self, batch: &Batch<'_>, space: &mut Workspace, keep: bool) {
+        self.prepare(space, batch.samples.len());
+        space.shards.par_iter_mut().for_each(|shard| {
+            let Shard { blocks, arena, .. } = shard;
+            let mut lent = None;
+            for block in blocks {
+                if !keep && let Some(tape) = lent.take() {
+                    block.lend_tape(tape);
+                }
+                self.forward_block(batch, block, arena);
+                if !keep {
+                    lent = Some(block.take_tape());
+                }
+            }
+        });
+        let Workspace {
+            shards, messages, ..
+        } = space;
+        let stride = messages.stride();
+        let starts = &self.plan.starts;
+        messages
+            .split_mut()
+            .into_par_iter()
+            .enumerate()
+            .for_each(|(m, planes)| {
+                for block in shards.iter().flat_map(|s| &s.blocks) {
+                    for (d, plane) in (starts[m]..starts[m + 1]).enumerate() {
+                        let from = &block.messages[plane * block.stride..][..block.rows.len()];
+                        planes[d * stride + block.rows.start..][..from.len()].copy_from_slice(from);
+                    }
+                }
+            });
+    }
+
+    /// All messages of a batch, and who has them.
+    pub(crate) fn messages_of(
+        &self,
+        batch: &Batch<'_>,
+        space: &mut Workspace,
+    ) -> (Messages, Presence) {
+        self.forward(batch, space, false);
+        (space.messages.clone(), batch.presence.clone())
+    }
+
+    /// The free energy of a batch and, where asked for, its gradient with respect to all parameters.
+    pub(crate) fn evaluate(
+        &self,
+        batch: &Batch<'_>,
+        mixture: Mixture<'_>,
+        gradient: Option<&mut [f32]>,
+        space: &mut Workspace,
+    ) -> Result<FreeEnergy> {
+        self.prepare(space, batch.samples.len());
+        let tapes: usize = space
+            .shards
+            .iter()
+            .flat_map(|s| &s.blocks)
+            .map(|b| self.tape_len(b.stride))
+            .sum();
+        let keep = gradient.is_some() && tapes <= KEEP;
+        self.forward(batch, space, keep);
+        let Some(gradient) = gradient else {
+            let value = free_energy(&self.nodes, &space.messages, &batch.presence, mixture, None);
+            self.check_finite(&value)?;
+            return Ok(value);
+        };
+        if space.gradient.rows() != space.rows {
+            space.gradient = space.messages.clone();
+        }
+        let value = free_energy(
+            &self.nodes,
+            &space.messages,
+            &batch.presence,
+            mixture,
+            Some(&mut space.gradient),
+        );
+        self.check_finite(&value)?;
+        let at_messages = &space.gradient;
+        space.shards.par_iter_mut().for_each(|shard| {
+            let Shard {
+                blocks,
+                arena,
+                gradient,
+            } = shard;
+            gradient.clear();
+            gradient.resize(self.parameters.len(), 0.0);
+            let mut lent = None;
+            for block in blocks {
+                if !keep {
+                    if let Some(tape) = lent.take() {
+                        block.lend_tape(tape);
+                    }
+                    self.forward_block(batch, block, arena);
+                }
+                self.backward_block(batch, at_messages, block, arena, gradient);
+                if !keep {
+                    lent = Some(block.take_tape());
+                }
+            }
+        });
+        gradient.fill(0.0);
+        for shard in &space.shards {
+            gradient
+                .iter_mut()
+                .zip(&shard.gradient)
+                .for_each(|(sum, g)| *sum += g);
+        }
+        for slot in &self.networks {
+            if gradient[slot.span.clone()].iter().any(|g| !g.is_finite()) {
+                return Err(Error::NotFinite {
+                    what: format!("the gradient of network `{}`", slot.key),
+                });
+            }
+        }
+        Ok(value)
+    }
+
+    fn check_finite(&self, value: &FreeEnergy) -> Result<()> {
+        match value.nodes.iter().position(|f| !f.is_finite()) {
+            None => Ok(()),
+            Some(k) => Err(Error::NotFinite {
+                what: format!(
+                    "the free energy of latent `{}`",
+                    self.tree.name(self.tree.latents()[k])
+                ),
+            }),
+        }
+    }
+
+    /// The sum of messages into each latent that `keep` selects, in `f64`, plane by plane: `emit(latent, sums)` with
+    /// `sums[parameter * rows + row]`, prior included.
+    pub(crate) fn beliefs_of(
+        &self,
+        batch: &Batch<'_>,
+        space: &mut Workspace,
+        keep: &(dyn Fn(usize) -> bool + Sync),
+        mut emit: impl FnMut(usize, Vec<f64>),
+    ) -> Result<()> {
+        self.forward(batch, space, false);
+        let rows = batch.samples.len();
+        for (k, node) in self.nodes.iter().enumerate() {
+            let mut eta = Vec::with_capacity(node.prior.len() * rows);
+            for (d, &prior) in node.prior.iter().enumerate() {
+                let start = eta.len();
+                eta.extend(std::iter::repeat_n(prior, rows));
+                for m in node.messages.clone().filter(|&m| keep(m)) {
+                    let plane = space.messages.plane(m, d);
+                    eta[start..]
+                        .iter_mut()
+                        .zip(plane)
+                        .for_each(|(e, &x)| *e += f64::from(x));
+                }
+            }
+            if eta.iter().any(|x| !x.is_finite()) {
+                return Err(Error::NotFinite {
+                    what: format!(
+                        "a posterior of latent `{}`",
+                        self.tree.name(self.tree.latents()[k])
+                    ),
+                });
+            }
+            emit(k, eta);
+        }
+        Ok(())
+    }
+}
