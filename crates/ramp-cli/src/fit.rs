@@ -67,8 +67,24 @@ impl Fit {
             remove(&checkpoint_file(&out.join("checkpoint")))?;
         }
         if !self.resume {
-            for start in project.initialise()?.iter().take(1) {
-                println!("{}", printing::chosen_start(start));
+            let threads = self.threads.map(usize::from);
+            let tried = {
+                let mut bar = Bar::of("trying starts");
+                project.initialise(threads, &mut bar)
+            };
+            match tried {
+                Ok(tried) => {
+                    for start in tried.iter().take(1) {
+                        println!("{}", printing::chosen_start(start));
+                    }
+                }
+                Err(ramp_io::Error::Engine(ramp::Error::Train(TrainError::Interrupted {
+                    ..
+                }))) => {
+                    eprintln!("stopped before training began; the same command starts again");
+                    return Ok(Ending::Interrupted);
+                }
+                Err(error) => return Err(error.into()),
             }
         }
         let trained = match self.train(&mut project, &out) {

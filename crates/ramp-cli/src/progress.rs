@@ -4,18 +4,23 @@ use crate::interrupt;
 use indicatif::{ProgressBar, ProgressStyle};
 use ramp::train::{Control, Event, Observer};
 
-/// The bar, and what it last said of held-out samples.
-pub struct Bar(ProgressBar, String);
+/// The bar, what it last said of held-out samples, and what a training is called.
+pub struct Bar(ProgressBar, String, &'static str);
 
 impl Bar {
     pub fn new() -> Self {
+        Self::of("training")
+    }
+
+    /// One for a training of another name.
+    pub fn of(what: &'static str) -> Self {
         interrupt::listen();
         let bar = ProgressBar::new(0);
         let style = ProgressStyle::with_template(
             "{prefix} {bar:32.cyan/blue} {pos}/{len} · {msg} · {per_sec} · {eta} left",
         );
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Bar(bar, String::new())
+        Bar(bar, String::new(), what)
     }
 }
 
@@ -61,7 +66,7 @@ impl Observer for Bar {
                 iteration,
                 iterations,
                 ..
-            } => self.start("training", *iteration, *iterations),
+            } => self.start(self.2, *iteration, *iterations),
             Event::Step { record, .. } => {
                 return self.step(record.iteration, record.free_energy, record.held_out);
             }

@@ -9,7 +9,7 @@ use ramp::data::Dataset;
 use ramp::graph::{FactorTree, Tying, VariableId};
 use ramp::model::{Initialisation, Model};
 use ramp::network::{ConvLayer, ConvSpec, NetworkSpec};
-use ramp::train::{TrainSpec, TriedStart, start_chain};
+use ramp::train::{Observer, TrainSpec, TriedStart, start_chain};
 
 /// A model that is ready to be trained on its data.
 #[derive(Debug)]
@@ -86,13 +86,21 @@ impl Project {
 
 impl Project {
     /// Lets the networks of a chain begin by what its data show, where the model file asks for it, and tells which starts were
-    /// tried, the best first. To be called once, before training.
-    pub fn initialise(&mut self) -> Result<Vec<TriedStart>> {
+    /// tried, the best first. To be called once, before training; the observer watches the short trainings of these starts.
+    pub fn initialise(
+        &mut self,
+        threads: Option<usize>,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<TriedStart>> {
         match self.file.init() {
-            Initialisation::Dynamics => {
-                let (model, data) = (&mut self.model, &self.data);
-                Ok(start_chain(model, data, &self.training, &self.train)?)
-            }
+            Initialisation::Dynamics => Ok(start_chain(
+                &mut self.model,
+                &self.data,
+                &self.training,
+                &self.train,
+                threads,
+                observer,
+            )?),
             _ => Ok(vec![]),
         }
     }

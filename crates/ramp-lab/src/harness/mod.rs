@@ -22,7 +22,7 @@ pub(crate) use keep::{keep, kept};
 pub use recipe::{Core, Recipe, Scale};
 pub use results::{RunInfo, TrainingRun, peak_rss_mb};
 pub(crate) use sweep::{Progress, Sweep};
-pub(crate) use training::{Point, Training};
+pub(crate) use training::{Point, Training, start};
 pub use watch::{Step, Watch};
 
 #[cfg(test)]

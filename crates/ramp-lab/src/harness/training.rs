@@ -4,13 +4,53 @@ use super::keep::{belongs_to_others, keep, kept};
 use super::{Settings, TrainingRun, Watch};
 use crate::error::LabError;
 use crate::metrics::median;
-use ramp::train::{Control, Event, Fit, TrainError, TrainSpec, Trainer, checkpoint_file};
+use ramp::data::Dataset;
+use ramp::model::Model;
+use ramp::train::{
+    Control, Event, Fit, TrainError, TrainSpec, Trainer, TriedStart, checkpoint_file, start_chain,
+};
 use serde::{Serialize, de::DeserializeOwned};
 use std::path::Path;
 use std::time::Instant;
 
 /// Points on a learning curve, the start not counted.
 const CURVE_POINTS: usize = 50;
+
+/// Lets a chain begin by what its data show, while someone watches; the starts that were tried, the best first.
+pub(crate) fn start(
+    model: &mut Model,
+    data: &Dataset,
+    train: &TrainSpec,
+    threads: Option<usize>,
+    watch: &mut dyn Watch,
+) -> Result<Vec<TriedStart>, LabError> {
+    const WHAT: &str = "trying starts";
+    let all: Vec<u32> = (0..data.rows() as u32).collect();
+    let mut observe = |event: &Event<'_>| match event {
+        Event::Start {
+            iteration,
+            iterations,
+            ..
+        } => {
+            watch.start(WHAT, *iteration, *iterations);
+            Control::Continue
+        }
+        Event::Step { record, .. } => watch.step((*record).into()),
+        _ => Control::Continue,
+    };
+    let tried = start_chain(model, data, &all, train, threads, &mut observe);
+    tried.map_err(|error| match error {
+        ramp::Error::Train(TrainError::Interrupted {
+            iteration,
+            iterations,
+        }) => LabError::Interrupted {
+            what: WHAT.into(),
+            iteration,
+            iterations,
+        },
+        other => other.into(),
+    })
+}
 
 /// A point of a learning curve.
 pub(crate) trait Point: Serialize + DeserializeOwned {

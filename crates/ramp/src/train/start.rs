@@ -6,7 +6,7 @@
 //! how well a smooth function (kernel ridge regression) of the filtered mean, which has seen nothing of the future, predicts what
 //! observations will show some steps later.
 
-use super::{TrainSpec, Trainer};
+use super::{Event, Observer, TrainSpec, Trainer};
 use crate::Result;
 use crate::data::Dataset;
 use crate::model::{DynamicsInit, Model, Observed, linalg};
@@ -36,12 +36,15 @@ pub struct TriedStart {
 }
 
 /// Initialises a chain by the best of the starts that suit its latents, from some samples of its data, and tells how each did, the best first.
-/// Where only one start suits them, nothing is tried.
+/// Where only one start suits them, nothing is tried. The observer watches the short trainings and may stop them, which is
+/// [`TrainError::Interrupted`](super::TrainError::Interrupted); they take all threads unless told otherwise.
 pub fn start_chain(
     model: &mut Model,
     data: &Dataset,
     samples: &[u32],
     spec: &TrainSpec,
+    threads: Option<usize>,
+    observer: &mut dyn Observer,
 ) -> Result<Vec<TriedStart>> {
     if !model.has_rates() {
         model.init_dynamics(data, samples, DynamicsInit::twist())?;
@@ -63,7 +66,13 @@ pub fn start_chain(
     for init in [DynamicsInit::twist(), DynamicsInit::drift()] {
         let mut candidate = model.clone();
         candidate.init_dynamics(data, samples, init)?;
-        let fit = Trainer::new(short.clone())?.fit(&mut candidate, &few)?;
+        let mut trainer = Trainer::new(short.clone())?
+            .observer(|event: &Event<'_, Model>| observer.observe(event));
+        if let Some(threads) = threads {
+            trainer = trainer.threads(threads);
+        }
+        let fit = trainer.fit(&mut candidate, &few)?;
+        drop(trainer);
         let last = fit.records.len().saturating_sub(10);
         let last: Vec<f64> = fit.records[last..].iter().map(|r| r.free_energy).collect();
         tried.push(TriedStart {

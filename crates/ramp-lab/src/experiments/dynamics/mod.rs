@@ -9,7 +9,7 @@ pub use probe::ProbeR2;
 
 use crate::error::LabError;
 use crate::harness::{
-    Clock, Core, Experiment, Figures, RunInfo, Training, TrainingRun, keep, kept,
+    Clock, Core, Experiment, Figures, RunInfo, Training, TrainingRun, keep, kept, start,
 };
 use data::{Recorded, System};
 use figures::{Portrait, portraits_figure};
@@ -19,7 +19,6 @@ use ramp::data::Dataset;
 use ramp::graph::{FactorTree, TimeAxis, Tying};
 use ramp::model::{Initialisation, Model, Transition};
 use ramp::network::{MlpSpec, NetworkSpec};
-use ramp::train::start_chain;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -189,8 +188,8 @@ impl DynamicsRun {
         let starts = match kept(&tried_file, self).filter(|_| training.goes_on()) {
             Some(starts) => starts,
             None => {
-                let all: Vec<u32> = (0..data.rows() as u32).collect();
-                let tried = start_chain(&mut model, &data, &all, &self.core.train)?;
+                let (train, threads) = (&self.core.train, self.core.threads);
+                let tried = start(&mut model, &data, train, threads, clock)?;
                 let starts: Vec<Tried> = tried
                     .iter()
                     .map(|t| Tried {

@@ -11,7 +11,7 @@ pub use probe::StateR2;
 
 use crate::error::LabError;
 use crate::harness::{
-    Clock, Core, Experiment, Figures, Point, Recipe, RunInfo, Training, TrainingRun,
+    Clock, Core, Experiment, Figures, Point, Recipe, RunInfo, Training, TrainingRun, Watch, start,
 };
 use baselines::{BaselineSettings, BaselineTask, Embedded};
 use data::{Pendulum, Videos};
@@ -25,7 +25,6 @@ use ramp::data::Dataset;
 use ramp::graph::{FactorTree, Tying};
 use ramp::model::Model;
 use ramp::network::{MlpSpec, NetworkSpec};
-use ramp::train::start_chain;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -66,7 +65,7 @@ impl Shape {
 pub enum Init {
     /// Whatever random weights say.
     Random,
-    /// What the videos show, by the engine's start for any chain ([`start_chain`]).
+    /// What the videos show, by the engine's start for any chain ([`ramp::train::start_chain`]).
     Dynamics,
 }
 
@@ -121,10 +120,14 @@ impl PendulumRun {
     }
 
     /// Turns random weights into what the networks say at first, from these videos.
-    pub(super) fn initialise(&self, model: &mut Model, data: &Dataset) -> Result<(), LabError> {
+    pub(super) fn initialise(
+        &self,
+        model: &mut Model,
+        data: &Dataset,
+        watch: &mut dyn Watch,
+    ) -> Result<(), LabError> {
         if self.init() == Init::Dynamics {
-            let all: Vec<u32> = (0..data.rows() as u32).collect();
-            start_chain(model, data, &all, &self.core.train)?;
+            start(model, data, &self.core.train, self.core.threads, watch)?;
         }
         Ok(())
     }
@@ -249,7 +252,7 @@ impl Experiment for PendulumRun {
         // The videos themselves move on: there is room for one copy.
         let data = train.into_dataset()?;
         if !ramp.goes_on() {
-            self.initialise(&mut model, &data)?;
+            self.initialise(&mut model, &data, clock)?;
         }
         // Neither baselines nor what is asked of the model in the end change how it learns.
         let learning = PendulumRun {

@@ -109,7 +109,7 @@ impl Experiment for PendulumSweepRun {
             let (cell, start) = (&cells[index], Instant::now());
             let mut model = cell.model(&data)?;
             if !sweep.goes_on(index) {
-                cell.initialise(&mut model, &data)?;
+                cell.initialise(&mut model, &data, &mut ())?;
             }
             let fit = sweep.train(index, &mut model, &data, &cell.core.train, progress)?;
             let (known, fresh) = (embed(&model, &data)?, embed(&model, &test_data)?);
