@@ -200,14 +200,14 @@ mod tests {
         let found = SlowComponents::of(&rows, 3, &next, 2, 0);
         assert_eq!(found.weights.len(), 2);
         let at = |t: usize| along(&rows[t * 3..][..3], &found.mean, &found.weights[0]);
-        let (mut xy, mut xx, mut yy) = (0.0, 0.0, 0.0);
+        let (mut xy, mut xx, mut yy) = (0.0_f64, 0.0, 0.0_f64);
         for t in 0..600 {
             let slow = (t as f64 * 0.02).sin();
             xy += at(t) * slow;
             xx += at(t) * at(t);
             yy += slow * slow;
         }
-        assert!((xy / (xx * yy as f64).sqrt()).abs() > 0.99);
+        assert!((xy / (xx * yy).sqrt()).abs() > 0.99);
         assert!((xx / 600.0 - 1.0).abs() < 1e-6);
     }
 }

@@ -163,7 +163,7 @@ fn the_covariance_goes_along_by_the_derivative() {
     let movement = Movement::new(4, quiet, &[], &mut rng);
     let state = chart.draw(&mut rng);
     let step = 1e-6;
-    let mut slope = vec![0.0; 16];
+    let mut slope = [0.0; 16];
     for j in 0..4 {
         let moved = |by: f64| {
             let mut state = state.clone();
