@@ -148,7 +148,15 @@ fn mistakes_get_a_sentence_and_exit_code_2() {
                 "--init",
                 "tracker",
             ],
-            "only Gaussian latents",
+            "possible values: random, dynamics",
+        ),
+        (
+            &["reproduce", "dynamics", "--batch", "5000"],
+            "a batch of 5000 is larger than the 300 training samples",
+        ),
+        (
+            &["reproduce", "dynamics", "--system", "triple-pendulum"],
+            "possible values",
         ),
         (
             &["reproduce", "pendulum", "--batch", "5000"],
