@@ -79,7 +79,7 @@ pub enum ModelFileError {
         /// Its name from now on.
         now: &'static str,
     },
-    /// A key in [latents] that is neither a setting nor a latent's table.
+    /// A key in `[latents]` that is neither a setting nor a latent's table.
     #[error(
         "[latents] has no setting `{key}` (for a latent of that name write [latents.{key}]): {}",
         ramp::names::hint(key, known.iter().copied())
@@ -183,7 +183,7 @@ pub enum ModelFileError {
         /// The size that it has.
         other: Option<&'static str>,
     },
-    /// Something else than tables in [observations].
+    /// Something else than tables in `[observations]`.
     #[error(
         "[observations] has tables of settings only; for an observation `{key}` write [observations.{key}]"
     )]

@@ -1,6 +1,6 @@
 //! What a trained model says of data, some samples at a time: posteriors, scores and filled gaps as Arrow tables.
 //!
-//! The command and the Python package both stand on this: [`Run::infer`], [`Run::score`] and [`Run::impute`] take samples from
+//! The command and the Python package both stand on this: [`Run::infer`](crate::Run::infer), [`Run::score`](crate::Run::score) and [`Run::impute`](crate::Run::impute) take samples from
 //! anywhere (a [`SampleReader`](crate::source::SampleReader) over a file or over tables in memory) and give an iterator of
 //! `RecordBatch`es in constant memory, which [`Answers::write`] puts into a file.
 //!
