@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::HashMap;
 use std::path::Path;
 
-const TRAIN: usize = 6000;
+const TRAIN: usize = 12_000;
 const TEST: usize = 3000;
 const MODEL: &str = r#"
     [tree]

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::encode::{Scale, ScaleKind};
-use crate::model_file::{Chain, ModelFile};
+use crate::model_file::{Chain, ModelFile, NetworkSettings};
 use crate::source::{SampleReader, Samples};
 use crate::table::column;
 use proptest::collection::vec;
@@ -44,8 +44,14 @@ fn round_trip(text: &str) -> Result<(), TestCaseError> {
         })?;
         prop_assert_eq!(&again.train_spec(samples).unwrap(), &train);
         prop_assert_eq!(again.resolved(&train).unwrap(), resolved);
+        // What was left to defaults is said.
         let expected = ModelFile {
             train: again.train.clone(),
+            networks: NetworkSettings {
+                message: Some(file.message_network()),
+                init: Some(file.init()),
+                ..file.networks.clone()
+            },
             ..file.clone()
         };
         prop_assert_eq!(again, expected);
