@@ -1,6 +1,7 @@
 //! Columns of a table as observations: numbers on a scale, vectors, and levels of a category.
 
 use super::levels::Levels;
+use super::ordinal::{self, whole_levels};
 use super::scale::{Scale, ScaleKind};
 use super::{EncodeError, Encoding};
 use crate::Result;
@@ -40,18 +41,22 @@ fn scaled(column: Column<'_>, scale: &Scale, first_row: usize) -> Result<Vec<f32
     numbers.iter().enumerate().map(apply).collect()
 }
 
-/// Learns how these columns make an observation, from the rows among `items`.
+/// Learns how these columns make an observation, from the rows among `items`; few whole numbers are ordered levels where its message
+/// can be monotone.
 pub(super) fn learn_columns(
     settings: &ObservationSettings,
     columns: &[Column<'_>],
     items: &[u32],
+    ordinal: bool,
 ) -> Result<Encoding> {
-    let scale = |column: Column<'_>| -> Result<Scale> {
+    let known = |column: Column<'_>| -> Result<Vec<f64>> {
         let all = finite(column, 0)?;
-        let known: Vec<f64> = items.iter().map(|&i| all[i as usize]).collect();
+        Ok(items.iter().map(|&i| all[i as usize]).collect())
+    };
+    let scale = |column: Column<'_>| -> Result<Scale> {
         learn_scale(
             settings.scale.unwrap_or_default(),
-            &known,
+            &known(column)?,
             &format!("column `{}`", column.name()),
         )
     };
@@ -64,7 +69,19 @@ pub(super) fn learn_columns(
         Some(ObservationKind::Number) => Ok(Encoding::Number {
             scale: scale(columns[0])?,
         }),
-        None if number.is_ok() && settings.levels.is_none() => Ok(Encoding::Number {
+        None if number.is_ok() && settings.levels.is_none() => {
+            let levels = match settings.scale {
+                None if ordinal => whole_levels(&known(columns[0])?),
+                _ => None,
+            };
+            Ok(match levels {
+                Some(levels) => Encoding::Ordinal { levels },
+                None => Encoding::Number {
+                    scale: scale(columns[0])?,
+                },
+            })
+        }
+        Some(ObservationKind::Ordinal) if !ordinal && number.is_ok() => Ok(Encoding::Number {
             scale: scale(columns[0])?,
         }),
         kind => {
@@ -132,6 +149,7 @@ pub(super) fn learn_columns(
                     asked_for: most == MOST_LEVELS,
                 }
                 .into()),
+                _ if kind == Some(ObservationKind::Ordinal) => Ok(Encoding::Ordinal { levels }),
                 _ => Ok(Encoding::Categorical { levels }),
             }
         }
@@ -189,6 +207,7 @@ pub(super) fn encode_columns(
             }
             Ok(values)
         }
+        Encoding::Ordinal { levels } => ordinal::encode(levels, columns[0], first_row, unseen),
         Encoding::Image { .. } => Err(EncodeError::TrainedOnImages.into()),
     }
 }

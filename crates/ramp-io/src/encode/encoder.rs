@@ -3,6 +3,7 @@
 use super::EncodeError;
 use super::arrays::{encode_array, learn_array};
 use super::columns::{MOST_LEVELS, encode_columns, learn_columns};
+use super::ordinal::can_be_monotone;
 use super::scale::Scale;
 use crate::Result;
 use crate::array::Array;
@@ -53,6 +54,11 @@ pub enum Encoding {
         /// The levels.
         levels: Vec<String>,
     },
+    /// A one for the level and zeros for the others; the levels have an order.
+    Ordinal {
+        /// The levels, in their order.
+        levels: Vec<String>,
+    },
     /// Several numbers.
     Vector {
         /// A scale for each.
@@ -70,9 +76,22 @@ impl Encoding {
     pub fn features(&self) -> usize {
         match self {
             Encoding::Number { .. } => 1,
-            Encoding::Categorical { levels } => levels.len(),
+            Encoding::Categorical { levels } | Encoding::Ordinal { levels } => levels.len(),
             Encoding::Vector { scales } => scales.len(),
             Encoding::Image { shape } => shape.iter().product(),
+        }
+    }
+
+    /// Whether its values have an order: a number's, and ordered levels'.
+    pub fn is_ordered(&self) -> bool {
+        matches!(self, Encoding::Number { .. } | Encoding::Ordinal { .. })
+    }
+
+    /// Where the numbers that it made of a value stand in that order.
+    pub(crate) fn place(numbers: &[f32]) -> f64 {
+        match numbers {
+            [one] => f64::from(*one),
+            levels => (0..).zip(levels).map(|(l, &x)| f64::from(l) * f64::from(x)).sum(),
         }
     }
 
@@ -81,6 +100,7 @@ impl Encoding {
         match self {
             Encoding::Number { .. } => "number".into(),
             Encoding::Categorical { levels } => format!("{} levels", levels.len()),
+            Encoding::Ordinal { levels } => format!("{} ordered levels", levels.len()),
             Encoding::Vector { scales } => format!("vector of {}", scales.len()),
             Encoding::Image { shape: [c, h, w] } => format!("image {c}×{h}×{w}"),
         }
@@ -89,7 +109,9 @@ impl Encoding {
     fn is_sound(&self) -> bool {
         match self {
             Encoding::Number { scale } => scale.is_sound(),
-            Encoding::Categorical { levels } => (2..=MOST_LEVELS).contains(&levels.len()),
+            Encoding::Categorical { levels } | Encoding::Ordinal { levels } => {
+                (2..=MOST_LEVELS).contains(&levels.len())
+            }
             Encoding::Vector { scales } => !scales.is_empty() && scales.iter().all(Scale::is_sound),
             Encoding::Image { shape } => !shape.contains(&0),
         }
@@ -127,6 +149,7 @@ impl Encoder {
         };
         let default = ObservationSettings::default();
         let places = Places::of(&samples.content);
+        let monotone = can_be_monotone(file)?;
         let encoded = observations
             .iter()
             .map(|name| {
@@ -141,7 +164,8 @@ impl Encoder {
                             .iter()
                             .map(|c| places.column(c))
                             .collect::<Result<Vec<_>>>()?;
-                        learn_columns(settings, &columns, &items)
+                        let ordinal = file.monotone(name).unwrap_or(true) && monotone.contains(name);
+                        learn_columns(settings, &columns, &items, ordinal)
                     }
                     Content::Arrays(_) => {
                         let axes = if samples.sequences.is_some() { 2 } else { 1 };

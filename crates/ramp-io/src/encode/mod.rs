@@ -5,9 +5,11 @@ mod columns;
 mod encoder;
 mod error;
 mod levels;
+mod ordinal;
 mod scale;
 
 pub use encoder::{Encoded, Encoder, Encoding};
 pub use error::EncodeError;
 pub use levels::Levels;
+pub(crate) use ordinal::numbers_of;
 pub use scale::{Scale, ScaleKind};

@@ -123,6 +123,9 @@ pub struct ObservationSettings {
     /// The levels of a category, in order; all that occur without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub levels: Option<Vec<String>>,
+    /// Whether what it says of its latent's mean must rise, or fall, all along; as in [networks] without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub monotone: Option<bool>,
     /// Its network, in place of the general one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkSpec>,
@@ -136,6 +139,8 @@ pub enum ObservationKind {
     Number,
     /// One of a few levels, in text or numbers.
     Categorical,
+    /// One of a few levels that have an order, such as the answers of a questionnaire.
+    Ordinal,
     /// Several numbers that come together.
     Vector,
     /// Pixels: an array of bytes.
@@ -155,6 +160,8 @@ pub struct NetworkSettings {
     pub tying: Option<Tying>,
     /// How networks begin; by dynamics on chains and shared on other trees unless said otherwise.
     pub init: Option<Initialisation>,
+    /// Whether observations are monotone unless they say otherwise: ordered levels are and numbers are not without it.
+    pub monotone: Option<bool>,
 }
 
 impl ModelFile {
@@ -276,6 +283,16 @@ impl ModelFile {
         self.networks.observation.clone().unwrap_or_else(usual)
     }
 
+    /// Whether an observation's message must be monotone, if the file says so.
+    pub fn monotone(&self, observation: &str) -> Option<bool> {
+        let settings = self.observations.get(observation);
+        // A network of the user's choice is taken as it is.
+        if self.networks.observation.is_some() || settings.is_some_and(|s| s.network.is_some()) {
+            return Some(false);
+        }
+        settings.and_then(|s| s.monotone).or(self.networks.monotone)
+    }
+
     /// How the networks begin.
     pub fn init(&self) -> Initialisation {
         let usual = match self.chain() {
@@ -378,6 +395,9 @@ impl ModelFile {
             networks.insert("observation".into(), value(Value::try_from(network))?);
         }
         networks.insert("init".into(), value(Value::try_from(self.init()))?);
+        if let Some(monotone) = self.networks.monotone {
+            networks.insert("monotone".into(), monotone.into());
+        }
         if let Some(tying) = &self.networks.tying {
             networks.insert("tying".into(), value(Value::try_from(tying))?);
         }
@@ -422,6 +442,7 @@ impl Default for ModelFile {
                 inputs: Inputs::default(),
                 tying: None,
                 init: None,
+                monotone: None,
             },
             train: Table::new(),
         }

@@ -159,12 +159,13 @@ pub(super) fn observations(section: &Section<'_>) -> Result<BTreeMap<String, Obs
             name: &title,
             table,
         };
-        own.only(&["kind", "columns", "scale", "levels", "network"])?;
+        own.only(&["kind", "columns", "scale", "levels", "monotone", "network"])?;
         let settings = ObservationSettings {
             kind: own.get("kind")?,
             columns: own.get("columns")?,
             scale: own.get("scale")?,
             levels: own.get("levels")?,
+            monotone: own.get("monotone")?,
             network: network(&own, "network")?,
         };
         let wrong = |conflict: ObservationConflict| {
@@ -180,7 +181,9 @@ pub(super) fn observations(section: &Section<'_>) -> Result<BTreeMap<String, Obs
             {
                 return wrong(ObservationConflict::VectorWithoutColumns);
             }
-            Some(ObservationKind::Categorical) if settings.scale.is_some() => {
+            Some(ObservationKind::Categorical | ObservationKind::Ordinal)
+                if settings.scale.is_some() =>
+            {
                 return wrong(ObservationConflict::CategoryWithScale);
             }
             Some(ObservationKind::Number | ObservationKind::Vector | ObservationKind::Image)
@@ -188,7 +191,18 @@ pub(super) fn observations(section: &Section<'_>) -> Result<BTreeMap<String, Obs
             {
                 return wrong(ObservationConflict::LevelsWithoutCategory);
             }
-            Some(ObservationKind::Number | ObservationKind::Categorical) | None
+            Some(ObservationKind::Vector | ObservationKind::Image | ObservationKind::Categorical)
+                if settings.monotone == Some(true) =>
+            {
+                return wrong(ObservationConflict::MonotoneWithoutOrder);
+            }
+            _ if settings.monotone == Some(true) && settings.network.is_some() => {
+                return wrong(ObservationConflict::MonotoneWithNetwork);
+            }
+            Some(
+                ObservationKind::Number | ObservationKind::Categorical | ObservationKind::Ordinal,
+            )
+            | None
                 if settings.columns.as_ref().is_some_and(|c| c.len() != 1) =>
             {
                 return wrong(ObservationConflict::SeveralColumns);
@@ -201,13 +215,21 @@ pub(super) fn observations(section: &Section<'_>) -> Result<BTreeMap<String, Obs
 }
 
 pub(super) fn networks(section: &Section<'_>) -> Result<NetworkSettings> {
-    section.only(&["message", "observation", "inputs", "tying", "init"])?;
+    section.only(&[
+        "message",
+        "observation",
+        "inputs",
+        "tying",
+        "init",
+        "monotone",
+    ])?;
     Ok(NetworkSettings {
         message: network(section, "message")?,
         observation: network(section, "observation")?,
         inputs: section.get("inputs")?.unwrap_or_default(),
         tying: section.get("tying")?,
         init: section.get("init")?,
+        monotone: section.get("monotone")?,
     })
 }
 

@@ -8,7 +8,7 @@ use crate::{Error, Result};
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, Tying, VariableId};
 use ramp::model::{Initialisation, Model};
-use ramp::network::{ConvLayer, ConvSpec, NetworkSpec};
+use ramp::network::{ConvLayer, ConvSpec, MonotoneSpec, NetworkSpec};
 use ramp::train::{Observer, TrainSpec, TriedStart, start_chain};
 
 /// A model that is ready to be trained on its data.
@@ -190,6 +190,9 @@ fn build(
             .and_then(|o| o.network.clone());
         let network = match (own, &observation.encoding) {
             (Some(network), _) => Some(network),
+            (None, encoding) if is_monotone(file, &observation.name, encoding) => {
+                Some(NetworkSpec::Monotone(MonotoneSpec::default()))
+            }
             (None, Encoding::Image { shape }) if file.networks.observation.is_none() && !chain => {
                 Some(convolutions(*shape))
             }
@@ -211,6 +214,16 @@ fn build(
         }
     }
     Ok(model)
+}
+
+/// Whether an observation's message is monotone: ordered levels' unless the file says otherwise, numbers' where it asks for it.
+pub(crate) fn is_monotone(file: &ModelFile, name: &str, encoding: &Encoding) -> bool {
+    let said = file.monotone(name);
+    match encoding {
+        Encoding::Ordinal { .. } => said.unwrap_or(true),
+        Encoding::Number { .. } => said.unwrap_or(false),
+        _ => false,
+    }
 }
 
 /// The recognition network for images unless another is asked for: three convolutions, as for the paper's poses.

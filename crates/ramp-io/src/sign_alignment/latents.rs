@@ -20,7 +20,7 @@ impl Project {
             .encoder
             .observations
             .iter()
-            .filter(|o| matches!(o.encoding, Encoding::Number { .. }))
+            .filter(|o| o.encoding.is_ordered())
             .map(|o| &o.name[..])
             .collect();
         if self.encoder.chain {
@@ -60,9 +60,7 @@ fn agreement(means: &[f64], observation: Step<'_>) -> f64 {
     let (mut product, mut mean_sum, mut value_sum, mut count) = (0.0, 0.0, 0.0, 0.0);
     for (row, &mean) in means.iter().enumerate() {
         if observation.is_present(row) {
-            let mut value = [0.0];
-            observation.write(row, &mut value, 1);
-            let value = f64::from(value[0]);
+            let value = Encoding::place(&observation.numbers(row));
             product += mean * value;
             mean_sum += mean;
             value_sum += value;

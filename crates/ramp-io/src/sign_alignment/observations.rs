@@ -37,9 +37,9 @@ pub(crate) fn reversed_observations(
     let scores: Vec<Option<Vec<f64>>> = encoder
         .observations
         .iter()
-        .map(|o| match o.encoding {
-            Encoding::Number { .. } => numbers(&data, &o.name).map(Some),
-            _ => Ok(None),
+        .map(|o| match o.encoding.is_ordered() {
+            true => numbers(&data, &o.name).map(Some),
+            false => Ok(None),
         })
         .collect::<Result<_>>()?;
     if encoder.chain {
@@ -63,12 +63,8 @@ pub(crate) fn reversed_observations(
 /// Standardised numbers, zero where one is missing.
 fn numbers(data: &Dataset, name: &str) -> Result<Vec<f64>> {
     let observation = data.observation(name)?;
-    let mut value = [0.0];
     let mut all: Vec<f64> = (0..data.rows())
-        .map(|row| {
-            observation.write(row, &mut value, 1);
-            f64::from(value[0])
-        })
+        .map(|row| Encoding::place(&observation.numbers(row)))
         .collect();
     standardise(&mut all, |row| observation.is_present(row));
     Ok(all)

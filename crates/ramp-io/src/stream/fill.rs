@@ -1,7 +1,7 @@
 //! Filling single cells: what training rows offer for a column, and how a guess or a draw is written into it.
 
 use crate::Result;
-use crate::encode::{Encoding, Levels};
+use crate::encode::{Encoding, Levels, numbers_of};
 use crate::table::{Column, ColumnEditor, columns, concat_rows, select_rows, table_of};
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::Field;
@@ -29,7 +29,11 @@ impl Candidates {
     pub fn new(column: Column<'_>, encoding: &Encoding) -> Result<Self> {
         let texts = column.texts();
         let values = match encoding {
-            Encoding::Categorical { levels } => {
+            // Ordered levels that are numbers have means.
+            Encoding::Ordinal { levels } if numbers_of(levels).is_some() => {
+                Values::Numbers(column.numbers(0)?)
+            }
+            Encoding::Categorical { levels } | Encoding::Ordinal { levels } => {
                 let places = Levels::new(levels);
                 let code = |text: &Option<String>| places.find(text.as_deref()?);
                 Values::Levels {

@@ -34,10 +34,15 @@ impl Model {
     /// Flips the sign of all inputs of an observation's own network, before training: an observation that runs against the
     /// others of its latent then begins in agreement with them.
     pub fn flip_input_sign(&mut self, network: &str) -> Result<(), ModelError> {
-        let layout = self.layout(network)?;
-        self.parameters[layout.input_weights]
-            .iter_mut()
-            .for_each(|w| *w = -*w);
+        let slot = &self.networks[self.network_index(network)?];
+        let places = slot.network.negating_inputs();
+        let places = places.ok_or_else(|| ModelError::NoLayout {
+            network: slot.key.clone(),
+        })?;
+        for place in places {
+            let parameter = &mut self.parameters[slot.span.start + place];
+            *parameter = -*parameter;
+        }
         Ok(())
     }
 
@@ -102,11 +107,18 @@ impl Model {
             if need == Flip::default() {
                 continue;
             }
-            let layout = self.layout_at(network)?;
             if need.output {
-                flips.extend(layout.last.of_output(0));
-                flips.push(layout.bias.start);
+                let slot = &self.networks[network];
+                let places = slot.network.negating_output(0);
+                let places = places.ok_or_else(|| ModelError::NoLayout {
+                    network: slot.key.clone(),
+                })?;
+                flips.extend(places.into_iter().map(|place| slot.span.start + place));
             }
+            if need.inputs.is_empty() {
+                continue;
+            }
+            let layout = self.layout_at(network)?;
             for input in need.inputs {
                 let first = layout.first.ok_or_else(|| ModelError::NoInputWeights {
                     network: self.networks[network].key.clone(),

@@ -54,6 +54,15 @@ pub enum NetworkError {
         /// Features of the input.
         inputs: usize,
     },
+    /// A monotone network for something else than a Gaussian.
+    #[error(
+        "a monotone network speaks to Gaussian latents with full covariance, but its messages have {outputs} numbers; \
+         use another network or family"
+    )]
+    NotGaussian {
+        /// Numbers of a message.
+        outputs: usize,
+    },
     /// A name that no activation has.
     #[error(transparent)]
     Activation(#[from] UnknownActivation),

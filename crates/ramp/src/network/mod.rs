@@ -13,6 +13,7 @@ mod error;
 mod initialization;
 mod layout;
 mod mlp;
+mod monotone;
 mod norm;
 mod spec;
 
@@ -23,7 +24,8 @@ pub use error::{ConvolutionError, NetworkError};
 pub use initialization::Initialization;
 pub use layout::{Layout, WeightMatrix};
 pub use mlp::Mlp;
-pub use spec::{ConvSpec, MlpSpec, NetworkSpec};
+pub use monotone::Monotone;
+pub use spec::{ConvSpec, MlpSpec, MonotoneSpec, NetworkSpec};
 
 pub use rand_chacha::ChaCha8Rng;
 
@@ -89,6 +91,20 @@ pub trait Network: Send + Sync {
     /// return an error that names it, and initialisation leaves it as [`Network::initialize`] made it.
     fn layout(&self) -> Option<Layout> {
         None
+    }
+
+    /// The places of the parameters whose negation negates one output and nothing else, for sign alignment.
+    fn negating_output(&self, output: usize) -> Option<Vec<usize>> {
+        let layout = self.layout()?;
+        let mut places: Vec<usize> = layout.last.of_output(output).collect();
+        places.push(layout.bias.start + output);
+        Some(places)
+    }
+
+    /// The places of the parameters whose negation makes of an observation that runs one way one that runs the other way: in a
+    /// network with a [`Layout`], what negating all inputs does.
+    fn negating_inputs(&self) -> Option<Vec<usize>> {
+        Some(self.layout()?.input_weights.collect())
     }
 
     /// How many numbers [`Network::forward`] leaves for [`Network::backward`] on a block of `rows`.

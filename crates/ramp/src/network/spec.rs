@@ -1,6 +1,6 @@
 //! A network as written in a model file.
 
-use super::{Activation, Conv, ConvLayer, Initialization, Mlp, Network, NetworkError};
+use super::{Activation, Conv, ConvLayer, Initialization, Mlp, Monotone, Network, NetworkError};
 use serde::{Deserialize, Serialize};
 
 /// What kind of network to build, as written in a model file; the numbers of inputs and outputs follow from its place in
@@ -21,6 +21,22 @@ pub enum NetworkSpec {
     Mlp(MlpSpec),
     /// Convolutions, then dense layers.
     Conv(ConvSpec),
+    /// A mean that only rises, or only falls, with a number or with ordered levels.
+    Monotone(MonotoneSpec),
+}
+
+/// A monotone network, for observations of Gaussian latents: see [`Monotone`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MonotoneSpec {
+    /// Hidden units, where the observation is a number; levels need none.
+    pub hidden: usize,
+}
+
+impl Default for MonotoneSpec {
+    fn default() -> Self {
+        MonotoneSpec { hidden: 16 }
+    }
 }
 
 /// A perceptron: two hidden layers of 32 with tanh unless said otherwise.
@@ -108,6 +124,16 @@ impl NetworkSpec {
                     conv = conv.with_initialization(initialization);
                 }
                 Ok(Box::new(conv))
+            }
+            NetworkSpec::Monotone(spec) => {
+                // `dim` numbers of `h`, then a lower triangle.
+                let dim = (1..=outputs).find(|d| d + d * (d + 1) / 2 >= outputs);
+                let dim = dim.filter(|d| d + d * (d + 1) / 2 == outputs);
+                let dim = dim.ok_or(NetworkError::NotGaussian { outputs })?;
+                Ok(Box::new(match inputs {
+                    1 => Monotone::number(spec.hidden, dim)?,
+                    levels => Monotone::levels(levels, dim)?,
+                }))
             }
         }
     }
