@@ -125,6 +125,8 @@ pub(super) fn encode_array(observation: &Encoded, array: &Array, axes: usize) ->
         .into()),
         (Encoding::Number { scale }, _) => Ok(Items::Numbers(scaled(std::slice::from_ref(scale))?)),
         (Encoding::Vector { scales }, _) => Ok(Items::Numbers(scaled(scales)?)),
-        (Encoding::Categorical { .. }, _) => Err(EncodeError::TrainedOnCategories.into()),
+        (Encoding::Categorical { .. } | Encoding::Ordinal { .. }, _) => {
+            Err(EncodeError::TrainedOnCategories.into())
+        }
     }
 }

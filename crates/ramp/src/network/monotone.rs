@@ -100,7 +100,7 @@ impl Monotone {
             }
             Rise::Units { hidden } => {
                 weights.copy_from_slice(raw);
-                for w in positive(hidden).flatten() {
+                for w in positive(hidden).into_iter().flatten() {
                     weights[w] = softplus(raw[w]);
                 }
                 weights[3 * hidden] = 0.0;
