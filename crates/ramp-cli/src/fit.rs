@@ -121,7 +121,7 @@ impl Fit {
                 "weights kept".into(),
                 match trained.held_out {
                     Some(_) => format!(
-                        "those of iteration {}, the best on held-out samples",
+                        "those of iteration {}, the best on validation samples",
                         trained.iteration
                     ),
                     None => "the last".into(),
@@ -135,12 +135,17 @@ impl Fit {
         let report = fit_report::build(&name, &project, &trained.records, &findings, facts)?;
         fit_report::write(&out, &report)?;
         print!("\n{}", table(&findings));
+        print!("{}", printing::items(&findings.items));
         for warning in findings.latents.iter().flat_map(|l| &l.warnings) {
             println!("warning: {warning}");
         }
         println!(
-            "\n{} iterations, {:.1} s; the run is in {}\nreport: {}",
+            "\n{} iterations{}, {:.1} s; the run is in {}\nreport: {}",
             trained.records.len(),
+            match trained.held_out {
+                Some(_) => format!(", the weights of iteration {} kept", trained.iteration),
+                None => String::new(),
+            },
             begun.elapsed().as_secs_f64(),
             out.display(),
             out.join("report.html").display()

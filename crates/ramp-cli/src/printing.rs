@@ -99,8 +99,10 @@ pub fn describe(project: &Project) -> String {
     };
     if let Some(file) = &project.file.data.file {
         text += &format!(
-            "{}: {samples} {what}{extra}, {} of them held out\n\n",
+            "{}: {samples} {what}{extra}; {} to learn from, {} to choose the weights, {} to judge\n\n",
             file.display(),
+            project.training.len(),
+            project.validation.len(),
             project.held_out.len()
         );
     }
@@ -175,4 +177,49 @@ pub fn check_writable(folder: &Path) -> Result<(), Failure> {
     let trial = folder.join(format!(".ramp.{}.tmp", std::process::id()));
     std::fs::write(&trial, b"").map_err(failed)?;
     std::fs::remove_file(&trial).map_err(failed)
+}
+
+/// What each item does to its latent: which way it runs, and its curve.
+pub fn items(items: &[Item]) -> String {
+    const LISTED: usize = 60;
+    if items.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["item", "latent", "direction", "mean of the latent by answer"]);
+    for item in items.iter().take(LISTED) {
+        let means: Vec<f64> = item.curve.iter().map(|(_, mean)| *mean).collect();
+        let ends = match &item.curve[..] {
+            [first, .., last] => format!("{:+.2} at {} to {:+.2} at {}", first.1, first.0, last.1, last.0),
+            _ => String::new(),
+        };
+        table.row(vec![
+            item.name.clone(),
+            item.latent.clone(),
+            match item.direction() {
+                Direction::Up => "+",
+                Direction::Down => "−",
+                Direction::NotMonotone => "not monotone",
+                _ => "flat",
+            }
+            .into(),
+            shortened(&format!("{}  {ends}", sparkline(&means)), 60),
+        ]);
+    }
+    let more = match items.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        n => format!("and {n} more\n"),
+    };
+    format!("\nwhat each item does\n{}{more}", table.text())
+}
+
+/// A curve in one line of blocks.
+fn sparkline(values: &[f64]) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let block = |&v: &f64| {
+        let place = (v - low) / (high - low).max(1e-9) * (BLOCKS.len() - 1) as f64;
+        BLOCKS[(place.round() as usize).min(BLOCKS.len() - 1)]
+    };
+    values.iter().map(block).collect()
 }

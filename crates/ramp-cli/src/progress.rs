@@ -47,7 +47,7 @@ impl Bar {
     /// A step was taken; whether to go on.
     pub fn step(&mut self, iteration: usize, free_energy: f64, held_out: Option<f64>) -> Control {
         if let Some(held_out) = held_out {
-            self.1 = format!(", held out {held_out:.4}");
+            self.1 = format!(", validation {held_out:.4}");
         }
         let message = format!("free energy {free_energy:.4} nats{}", self.1);
         self.0.set_message(message);

@@ -1,6 +1,7 @@
 //! What was learned about each latent: how much it explains, the contribution of each neighbouring subtree, how sure it is.
 
 use crate::Result;
+use crate::items::{self, Item, items_of};
 use crate::run::Project;
 use crate::run::support_samples;
 use ramp::data::Dataset;
@@ -19,6 +20,8 @@ const FOLDED: f64 = 0.1;
 /// What was learned, latent by latent.
 #[derive(Clone, Debug)]
 pub struct Findings {
+    /// What each item with an order does to its latent.
+    pub items: Vec<Item>,
     /// Every latent of a tree, in its order; the one latent of a chain.
     pub latents: Vec<LatentFindings>,
     /// For chains, the mean free energies of each step on training and held-out samples; `NaN` where nothing is known.
@@ -141,7 +144,7 @@ impl Findings {
             } else {
                 divergence[k]
             };
-            latent.warnings = warnings(latent, divergence);
+            latent.warnings = warnings(latent, divergence, project.train.mask > 0.0);
         }
         let mut foresight = None;
         if chain {
@@ -151,7 +154,13 @@ impl Findings {
                 latent.warnings.extend(folded(&latent.name, seen));
             }
         }
+        let items = items_of(project)?;
+        for latent in &mut latents {
+            let more = items::warnings(&latent.name, &items);
+            latent.warnings.extend(more);
+        }
         Ok(Findings {
+            items,
             latents,
             steps: curve,
             foresight,
@@ -315,7 +324,7 @@ fn folded(name: &str, seen: Foresight) -> Option<String> {
     })
 }
 
-fn warnings(latent: &LatentFindings, divergence: f64) -> Vec<String> {
+fn warnings(latent: &LatentFindings, divergence: f64, masks: bool) -> Vec<String> {
     let name = &latent.name;
     let mut warnings = vec![];
     if divergence < COLLAPSED {
@@ -334,8 +343,9 @@ fn warnings(latent: &LatentFindings, divergence: f64) -> Vec<String> {
         if latent.train - held_out > 0.05 + 0.15 * latent.train.abs() {
             warnings.push(format!(
                 "`{name}` overfits: {:.2} nats on training samples but {held_out:.2} on held-out ones; more data, smaller \
-                 networks, fewer iterations or `mask` in [train] help",
-                latent.train
+                 networks{} help",
+                latent.train,
+                if masks { "" } else { " or `mask = 0.2` in [train]" }
             ));
         }
     }

@@ -10,11 +10,13 @@
 //! - [`encode`]: how columns become observations; learned once, used ever after: [`Encoder`].
 //! - [`run`]: a model file that has met its data, [`Project`], and a trained model in its folder, [`Run`].
 //! - [`findings`]: what was learned about each latent: [`Findings`].
+//! - [`items`]: what each item does to its latent.
 //! - [`stream`]: what a run says of new data, some samples at a time: posteriors, scores, filled gaps.
 
 pub mod array;
 pub mod encode;
 pub mod findings;
+pub mod items;
 pub mod model_file;
 pub mod run;
 mod sign_alignment;

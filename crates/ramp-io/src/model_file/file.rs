@@ -57,8 +57,20 @@ pub struct ModelFile {
 pub struct DataSettings {
     /// The file, relative to the model file.
     pub file: Option<PathBuf>,
-    /// The fraction of samples held out from training.
+    /// The fraction of samples that training never touches: they judge.
     pub holdout: f64,
+    /// The fraction of samples that are not learned from but choose the weights.
+    pub validation: f64,
+}
+
+impl Default for DataSettings {
+    fn default() -> Self {
+        DataSettings {
+            file: None,
+            holdout: 0.1,
+            validation: 0.1,
+        }
+    }
 }
 
 /// Who hangs together.
@@ -308,21 +320,27 @@ impl ModelFile {
             name: "train",
             table: &self.train,
         };
-        if self.train.contains_key("holdout") {
-            return Err(ModelFileError::WrongSection {
-                key: "holdout",
-                right: "data",
-                wrong: "train",
+        for key in ["holdout", "validation"] {
+            if self.train.contains_key(key) {
+                return Err(ModelFileError::WrongSection {
+                    key,
+                    right: "data",
+                    wrong: "train",
+                }
+                .into());
             }
-            .into());
         }
         let defaults = match self.chain() {
             Some(_) => chain_defaults(section.get("iterations")?, samples),
             None => tree_defaults(section.get("iterations")?, samples),
         };
+        // Nobody waits for what nobody measures.
+        let waits = self.data.validation > 0.0;
         let defaults = TrainSpec {
             holdout: self.data.holdout,
+            validation: self.data.validation,
             evaluate_every: 20,
+            patience: defaults.patience.filter(|_| waits),
             ..defaults
         };
         let mut table = Table::try_from(&defaults).map_err(ModelFileError::Write)?;
@@ -366,6 +384,7 @@ impl ModelFile {
             data.insert("file".into(), file.display().to_string().into());
         }
         data.insert("holdout".into(), self.data.holdout.into());
+        data.insert("validation".into(), self.data.validation.into());
 
         let (key, tree) = match &self.tree {
             TreeSettings::Newick(text) => ("newick", Value::from(text.clone())),
@@ -404,6 +423,7 @@ impl ModelFile {
         let mut training = value(Value::try_from(train))?;
         if let Value::Table(training) = &mut training {
             training.remove("holdout");
+            training.remove("validation");
         }
         let mut all = Table::from_iter([
             ("version".to_string(), VERSION.into()),
@@ -426,10 +446,7 @@ impl ModelFile {
 impl Default for ModelFile {
     fn default() -> Self {
         ModelFile {
-            data: DataSettings {
-                file: None,
-                holdout: 0.2,
-            },
+            data: DataSettings::default(),
             tree: TreeSettings::Factors(vec![]),
             latents: LatentSettings {
                 family: ramp::family::Gaussian { dim: 1 }.into(),
@@ -452,13 +469,21 @@ impl Default for ModelFile {
 /// Hidden units of a chain's networks unless the file says otherwise.
 const CHAIN_UNITS: usize = 128;
 
+/// Evaluations without improvement after which the training of a tree stops.
+const PATIENCE: usize = 15;
+
 /// How trees are trained unless the file says otherwise.
 fn tree_defaults(iterations: Option<usize>, samples: usize) -> TrainSpec {
     const BATCH: usize = 1000;
-    let iterations = iterations.unwrap_or(2000);
+    // A quarter of the batch tells the mixture as well and costs a quarter: on a questionnaire of 25 items the score on unseen rows
+    // is the same, the time a third.
+    const MIXTURE: usize = 250;
+    let iterations = iterations.unwrap_or(1000);
     TrainSpec {
         iterations,
         batch: (BATCH < samples).then_some(BATCH),
+        mixture: (MIXTURE < samples).then_some(MIXTURE),
+        patience: Some(PATIENCE),
         // A long warm-up lets the lower levels find something to pass on before the upper ones settle.
         warmup: iterations / 2,
         learning_rate: 3e-2,

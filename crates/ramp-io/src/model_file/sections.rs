@@ -14,19 +14,26 @@ use std::path::PathBuf;
 use toml::{Table, Value};
 
 pub(super) fn data(section: &Section<'_>) -> Result<DataSettings> {
-    section.only(&["file", "holdout"])?;
+    section.only(&["file", "holdout", "validation"])?;
+    let usual = DataSettings::default();
     let settings = DataSettings {
         file: section.get::<PathBuf>("file")?,
-        holdout: section.get("holdout")?.unwrap_or(0.2),
+        holdout: section.get("holdout")?.unwrap_or(usual.holdout),
+        validation: section.get("validation")?.unwrap_or(usual.validation),
     };
-    if !(0.0..0.95).contains(&settings.holdout) {
-        return Err(ModelFileError::OutOfRange {
-            section: "data",
-            key: "holdout",
-            range: "a fraction from 0 up to 0.95",
-            value: settings.holdout,
+    for (key, value) in [
+        ("holdout", settings.holdout),
+        ("validation", settings.validation),
+    ] {
+        if !(0.0..0.95).contains(&value) {
+            return Err(ModelFileError::OutOfRange {
+                section: "data",
+                key,
+                range: "a fraction from 0 up to 0.95",
+                value,
+            }
+            .into());
         }
-        .into());
     }
     Ok(settings)
 }

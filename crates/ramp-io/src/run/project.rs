@@ -9,7 +9,7 @@ use ramp::data::Dataset;
 use ramp::graph::{FactorTree, Tying, VariableId};
 use ramp::model::{Initialisation, Model};
 use ramp::network::{ConvLayer, ConvSpec, MonotoneSpec, NetworkSpec};
-use ramp::train::{Observer, TrainSpec, TriedStart, start_chain};
+use ramp::train::{Observer, Split, TrainSpec, TriedStart, start_chain};
 
 /// A model that is ready to be trained on its data.
 #[derive(Debug)]
@@ -28,7 +28,9 @@ pub struct Project {
     pub model: Model,
     /// The samples to learn from.
     pub training: Vec<u32>,
-    /// The samples held out.
+    /// The samples that choose the weights.
+    pub validation: Vec<u32>,
+    /// The samples that training never touches.
     pub held_out: Vec<u32>,
 }
 
@@ -60,9 +62,23 @@ impl Project {
             };
             return Err(in_file(too_few.into()));
         }
-        let held_out = (count as f64 * file.data.holdout).round() as usize;
-        let train = file.train_spec(count - held_out.min(count))?;
-        let (training, held_out) = train
+        let mut file = file;
+        // Of a handful of samples, one at least.
+        for share in [&mut file.data.holdout, &mut file.data.validation] {
+            if *share > 0.0 && count > 2 {
+                *share = share.max(1.0 / count as f64);
+            }
+        }
+        let file = file;
+        let apart = |share: f64| (count as f64 * share).round() as usize;
+        let apart = apart(file.data.holdout) + apart(file.data.validation);
+        let train = file.train_spec(count - apart.min(count))?;
+        let Split {
+            training,
+            validation,
+            held_out,
+            ..
+        } = train
             .split(count)
             .map_err(|e| in_file(ramp::Error::from(e).into()))?;
         let encoder = Encoder::learn(&file, &names, &samples, &training).map_err(in_file)?;
@@ -79,6 +95,7 @@ impl Project {
             encoder,
             model,
             training,
+            validation,
             held_out,
         })
     }

@@ -18,29 +18,62 @@ fn rng(seed: u64, stream: u64) -> ChaCha8Rng {
     rng
 }
 
-/// Samples to learn from and samples to hold out, both ascending.
-pub(super) fn split(spec: &TrainSpec, rows: usize) -> Result<(Vec<u32>, Vec<u32>), TrainError> {
-    let mut train: Vec<u32> = (0..rows as u32).collect();
-    let count = (rows as f64 * spec.holdout).round() as usize;
-    if rows == 0 || (spec.holdout > 0.0 && (count == 0 || count == rows)) {
+/// Who does what; every sample is in one of them, and all are ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Split {
+    /// Learned from.
+    pub training: Vec<u32>,
+    /// Not learned from; they choose the weights.
+    pub validation: Vec<u32>,
+    /// Not touched by training; they judge.
+    pub held_out: Vec<u32>,
+}
+
+/// Deals samples out by their shares.
+pub(super) fn split(spec: &TrainSpec, rows: usize) -> Result<Split, TrainError> {
+    let count = |name, share: f64| {
+        let count = (rows as f64 * share).round() as usize;
+        match rows == 0 || (share > 0.0 && (count == 0 || count == rows)) {
+            true => Err(TrainError::NothingLeft {
+                name,
+                share,
+                samples: rows,
+            }),
+            false => Ok(count),
+        }
+    };
+    let (held_out, validation) = (
+        count("holdout", spec.holdout)?,
+        count("validation", spec.validation)?,
+    );
+    if held_out + validation >= rows {
         return Err(TrainError::NothingLeft {
-            holdout: spec.holdout,
+            name: "validation",
+            share: spec.holdout + spec.validation,
             samples: rows,
         });
     }
-    train.shuffle(&mut rng(spec.seed, HOLDOUT_STREAM));
-    let mut held_out = train.split_off(rows - count);
-    train.sort_unstable();
+    let mut training: Vec<u32> = (0..rows as u32).collect();
+    training.shuffle(&mut rng(spec.seed, HOLDOUT_STREAM));
+    let mut held_out = training.split_off(rows - held_out);
+    let mut validation = training.split_off(training.len() - validation);
+    training.sort_unstable();
+    validation.sort_unstable();
     held_out.sort_unstable();
     if let Some(batch) = spec.batch
-        && batch > train.len()
+        && batch > training.len()
     {
         return Err(TrainError::BatchTooLarge {
             batch,
-            samples: train.len(),
+            samples: training.len(),
         });
     }
-    Ok((train, held_out))
+    Ok(Split {
+        training,
+        validation,
+        held_out,
+    })
 }
 
 /// The batch, the mixture and the mask of a step.

@@ -30,10 +30,22 @@ pub enum TrainError {
         name: &'static str,
     },
     /// A share of samples that leaves too few.
-    #[error("holdout must be a fraction from 0 up to 0.95, not {value}")]
-    Holdout {
+    #[error("{name} must be a fraction from 0 up to 0.95, not {value}")]
+    Fraction {
+        /// The setting.
+        name: &'static str,
         /// What it is.
         value: f64,
+    },
+    /// Two shares that leave too few together.
+    #[error(
+        "holdout {holdout} and validation {validation} leave too little to learn from; together they must stay below 0.95"
+    )]
+    FewLeft {
+        /// The share held out.
+        holdout: f64,
+        /// The share that chooses.
+        validation: f64,
     },
     /// A chance of masking that leaves too little.
     #[error("mask must be a chance from 0 up to 0.95, not {value}")]
@@ -54,8 +66,8 @@ pub enum TrainError {
         value: f64,
     },
     /// Early stopping without samples to judge by.
-    #[error("patience needs held-out samples; set holdout to a fraction such as 0.2")]
-    PatienceWithoutHoldout,
+    #[error("patience needs validation samples; set validation to a fraction such as 0.1")]
+    PatienceWithoutValidation,
     /// The end of a cosine that is no fraction.
     #[error("the cosine decay's `to` must be between 0 and 1, not {value}")]
     CosineTo {
@@ -76,11 +88,13 @@ pub enum TrainError {
     },
     /// Too few samples for the share that is held out.
     #[error(
-        "holding out {holdout} of {samples} samples leaves nothing to train on or nothing to test on"
+        "{name} {share} of {samples} samples leaves nothing to train on or nothing to judge by"
     )]
     NothingLeft {
-        /// The share held out.
-        holdout: f64,
+        /// The setting.
+        name: &'static str,
+        /// The share of samples that are not learned from.
+        share: f64,
         /// All samples.
         samples: usize,
     },

@@ -1,7 +1,7 @@
 //! A model's free energy on a data set as a problem for the loop.
 
 use super::TrainError;
-use super::batches::{Batches, split};
+use super::batches::{Batches, Split, split};
 use super::problem::{Group, Identity, Problem};
 use super::spec::TrainSpec;
 use crate::data::Dataset;
@@ -9,15 +9,19 @@ use crate::model::{Bound, Model, Workspace};
 use crate::objective::Mixture;
 use crate::{Error, Result};
 
-/// Held-out samples are scored this many at a time: the objective is quadratic in them.
-const HELD_OUT: usize = 2000;
+/// Validation samples are scored this many at a time.
+const SCORED: usize = 2000;
+/// Training samples that they meet: as many as the findings of a fit take, as far as memory allows.
+const MET: usize = 1000;
 
 pub(super) struct FreeEnergyProblem<'a> {
     model: &'a mut Model,
     data: &'a Dataset,
     bound: Bound<'a>,
     batches: Batches,
-    held_out: Vec<u32>,
+    validation: Vec<u32>,
+    /// The training samples that these are scored against.
+    met: Vec<u32>,
     /// The population that sets the weight of a sample's own term.
     population: usize,
     even_rates: bool,
@@ -29,18 +33,27 @@ pub(super) struct FreeEnergyProblem<'a> {
 impl<'a> FreeEnergyProblem<'a> {
     pub fn new(model: &'a mut Model, data: &'a Dataset, spec: &TrainSpec) -> Result<Self> {
         let bound = model.bind(data)?;
-        let (train, held_out) = split(spec, bound.rows())?;
+        let Split {
+            training,
+            validation,
+            ..
+        } = split(spec, bound.rows())?;
+        let steps = model.tree().time_axis().map_or(1, |t| t.steps());
+        let most = (MET / steps).max(100);
+        let stride = training.len().div_ceil(most);
+        let met: Vec<u32> = training.iter().copied().step_by(stride).collect();
         // Along a chain, each series is masked in spans of its own.
         let series = model.tree().time_axis().map_or(1, |t| t.series().len());
         let observations = model.tree().observations().len();
         Ok(FreeEnergyProblem {
-            population: spec.population.unwrap_or(train.len()),
+            population: spec.population.unwrap_or(training.len()),
             even_rates: spec.even_rates,
-            batches: Batches::new(spec.clone(), train, (observations, series)),
+            batches: Batches::new(spec.clone(), training, (observations, series)),
             model,
             data,
             bound,
-            held_out,
+            validation,
+            met,
             step: Workspace::default(),
             evaluation: Workspace::default(),
         })
@@ -85,22 +98,30 @@ impl Problem for FreeEnergyProblem<'_> {
         Ok(value.map_err(|e| at(e, iteration + 1))?.mean())
     }
 
+    /// Validation samples against training samples, as new samples are scored: a few of them among themselves would be a small
+    /// mixture, and the value another.
     fn held_out(&mut self) -> Result<Option<f64>> {
-        let all = self.held_out.len();
+        let all = self.validation.len();
         if all == 0 {
             return Ok(None);
         }
         let mut total = 0.0;
-        for samples in self.held_out.chunks(all.div_ceil(all.div_ceil(HELD_OUT))) {
-            let batch = self.model.batch(&self.bound, samples, None);
+        for samples in self.validation.chunks(SCORED) {
+            let rows = samples.len();
+            let both: Vec<u32> = samples.iter().chain(&self.met).copied().collect();
+            let drawn: Vec<u32> = (rows as u32..both.len() as u32).collect();
+            let batch = self.model.batch(&self.bound, &both, None);
             let mixture = Mixture {
+                drawn: Some(&drawn),
                 population: Some(self.population),
-                ..Mixture::default()
+                scored: Some(rows),
             };
             let value = self
                 .model
                 .evaluate(&batch, mixture, None, &mut self.evaluation)?;
-            total += value.mean() * samples.len() as f64;
+            let nodes = value.nodes.len() as f64;
+            let scored = value.samples.chunks_exact(both.len());
+            total += scored.flat_map(|node| &node[..rows]).sum::<f64>() / nodes;
         }
         Ok(Some(total / all as f64))
     }

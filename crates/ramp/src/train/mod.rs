@@ -54,6 +54,7 @@ mod stop;
 mod tests;
 mod trainer;
 
+pub use batches::Split;
 pub use checkpoint::checkpoint_file;
 pub use error::{CheckpointFault, TrainError};
 pub use observer::{Control, Event, Observer};

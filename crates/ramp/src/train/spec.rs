@@ -1,6 +1,6 @@
 //! How to train: every setting beside its default, checked before anything starts.
 
-use super::{Decay, Optimizer, Schedule, TrainError};
+use super::{Decay, Optimizer, Schedule, Split, TrainError};
 use serde::{Deserialize, Serialize};
 
 /// The settings of training.
@@ -36,12 +36,13 @@ pub struct TrainSpec {
     pub mask_span: Option<f64>,
     /// Iterations over which masking rises from nothing: networks that have never met a gap are not thrown by long ones.
     pub mask_warmup: usize,
-    /// The fraction of samples held out from training.
+    /// The fraction of samples that training never touches: they judge what was learned.
     pub holdout: f64,
-    /// Iterations between evaluations on held-out samples.
+    /// The fraction of samples that are not learned from but choose the weights: the best on them are kept.
+    pub validation: f64,
+    /// Iterations between evaluations on validation samples.
     pub evaluate_every: usize,
-    /// Evaluations without improvement after which training stops; never by default. The best weights are kept
-    /// whenever samples are held out.
+    /// Evaluations without improvement after which training stops; never by default. Needs validation samples.
     pub patience: Option<usize>,
     /// The seed of batches, mixtures and the held-out samples.
     pub seed: u64,
@@ -64,6 +65,7 @@ impl Default for TrainSpec {
             mask_span: None,
             mask_warmup: 0,
             holdout: 0.0,
+            validation: 0.0,
             evaluate_every: 10,
             patience: None,
             seed: 0,
@@ -115,9 +117,15 @@ impl TrainSpec {
                 return Err(TrainError::Zero { name });
             }
         }
-        if !(0.0..0.95).contains(&self.holdout) {
-            return Err(TrainError::Holdout {
-                value: self.holdout,
+        for (name, value) in [("holdout", self.holdout), ("validation", self.validation)] {
+            if !(0.0..0.95).contains(&value) {
+                return Err(TrainError::Fraction { name, value });
+            }
+        }
+        if self.holdout + self.validation >= 0.95 {
+            return Err(TrainError::FewLeft {
+                holdout: self.holdout,
+                validation: self.validation,
             });
         }
         if !(0.0..0.95).contains(&self.mask) {
@@ -132,8 +140,8 @@ impl TrainSpec {
                 value: span,
             });
         }
-        if self.patience.is_some() && self.holdout == 0.0 {
-            return Err(TrainError::PatienceWithoutHoldout);
+        if self.patience.is_some() && self.validation == 0.0 {
+            return Err(TrainError::PatienceWithoutValidation);
         }
         self.optimizer.check()
     }
@@ -168,8 +176,8 @@ impl TrainSpec {
         }
     }
 
-    /// Which of so many samples are learned from and which are held out, both ascending.
-    pub fn split(&self, rows: usize) -> Result<(Vec<u32>, Vec<u32>), TrainError> {
+    /// Which of so many samples are learned from, which choose the weights and which are held out.
+    pub fn split(&self, rows: usize) -> Result<Split, TrainError> {
         super::batches::split(self, rows)
     }
 

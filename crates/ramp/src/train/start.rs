@@ -49,7 +49,7 @@ pub fn start_chain(
     let all: Vec<u32> = (0..chosen.len() as u32).collect();
     let iterations = (spec.iterations / PART).clamp(*ITERATIONS.start(), *ITERATIONS.end());
     let mut short = spec.clone().lasting(iterations.min(spec.iterations.max(1)));
-    short.holdout = 0.0;
+    (short.holdout, short.validation) = (0.0, 0.0);
     short.patience = None;
     short.batch = short.batch.filter(|&b| b < all.len());
     let shown = model.shown(&few, &all, components)?;

@@ -47,7 +47,7 @@ fn spec() -> TrainSpec {
         batch: Some(64),
         mixture: Some(40),
         learning_rate: 3e-3,
-        holdout: 0.25,
+        validation: 0.25,
         evaluate_every: 5,
         clip: Some(1.0),
         warmup: 4,
@@ -164,7 +164,7 @@ fn a_checkpoint_is_as_large_after_many_steps_as_after_few() {
     let (mut sizes, mut lengths) = (vec![], vec![]);
     let spec = TrainSpec {
         iterations: 900,
-        holdout: 0.0,
+        validation: 0.0,
         batch: Some(10),
         mixture: None,
         ..spec()
@@ -291,7 +291,7 @@ fn a_number_gone_astray_stops_training_and_leaves_the_last_good_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let spec = TrainSpec {
         iterations: 50,
-        holdout: 0.0,
+        validation: 0.0,
         mixture: None,
         ..spec()
     };
@@ -426,15 +426,15 @@ fn bad_settings_are_sentences() {
     );
     assert!(
         say(TrainSpec {
-            holdout: 1.0,
+            validation: 1.0,
             ..spec()
         })
-        .contains("holdout")
+        .contains("validation")
     );
     assert!(
         say(TrainSpec {
             patience: Some(2),
-            holdout: 0.0,
+            validation: 0.0,
             ..spec()
         })
         .contains("patience needs held-out samples")
