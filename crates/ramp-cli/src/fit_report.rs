@@ -206,7 +206,7 @@ pub fn build(
         sampled_rows: items.len(),
         missing_patterns: patterns(project, &columns),
         columns,
-        settings: project.file.resolved(&project.train)?,
+        settings: project.settings.clone(),
         facts,
         sequence: chain.map(|chain| Sequence {
             id: chain.sequence.clone().unwrap_or_else(|| "sample".into()),
