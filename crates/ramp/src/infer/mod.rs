@@ -3,6 +3,7 @@
 
 mod error;
 mod filter;
+mod foresight;
 mod impute;
 mod posterior;
 mod support_set;
@@ -11,6 +12,7 @@ mod tests;
 
 pub use error::InferError;
 pub use filter::{Filter, PointBelief};
+pub use foresight::Foresight;
 pub use impute::{Conditionals, Imputer};
 pub use posterior::{LatentPosterior, Posterior, PosteriorArray};
 pub use support_set::{Scores, SupportSet};
