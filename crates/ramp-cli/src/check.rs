@@ -1,5 +1,6 @@
 //! `ramp check`: everything that can be wrong with a model file and its data, before any training; the tree and its partitions.
 
+use crate::output::say;
 use crate::printing::{self, Table};
 use crate::{Ending, Failure};
 use clap::Args;
@@ -27,9 +28,9 @@ impl Check {
         }
         if file.data.file.is_some() {
             let project = Project::prepare(file)?;
-            print!("{}", printing::describe(&project));
-            println!(
-                "\n{} parameters in {} networks; {} iterations in batches of {}, learning rate {}, seed {}",
+            say!("{}", printing::describe(&project));
+            say!(
+                "\n{} parameters in {} networks; {} iterations in batches of {}, learning rate {}, seed {}\n",
                 project.model.parameters().len(),
                 project.model.network_count(),
                 project.train.iterations,
@@ -38,16 +39,16 @@ impl Check {
                 project.train.seed
             );
             if project.file.chain().is_none() {
-                print!("{}", partitions(project.model.tree()));
+                say!("{}", partitions(project.model.tree()));
             }
         } else {
             if file.chain().is_none() {
                 let tree = file.build_tree(2)?;
-                print!("{}{}", tree.draw(), partitions(&tree));
+                say!("{}{}", tree.draw(), partitions(&tree));
             }
-            println!("no data is named, so only the model file was checked");
+            say!("no data is named, so only the model file was checked\n");
         }
-        println!("\nall is well: ramp fit {}", self.model.display());
+        say!("\nall is well: ramp fit {}\n", self.model.display());
         Ok(Ending::Done)
     }
 }

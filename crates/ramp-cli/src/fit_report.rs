@@ -1,20 +1,23 @@
 //! From a finished fit to the page that shows it; `ramp report` builds it again.
 
-use crate::{Ending, Failure, printing};
+use crate::output::say;
+use crate::{Ending, Failure};
 use clap::Args;
 use ramp::family::Belief;
-use ramp::storage::write_atomically;
-use ramp::train::Record;
+use ramp::storage::StorageError;
+use ramp::train::{Record, Records};
 use ramp_cli::report::{
     Contribution, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, Prior, Report,
     Sequence, StepCurve, TrainingPoint, Values, Variable, page,
 };
 use ramp_io::encode::Encoding;
-use ramp_io::source::{Content, SampleReader, Samples};
+use ramp_io::run::RunFolder;
+use ramp_io::source::{Content, Samples};
 use ramp_io::stream::{posterior_columns, posterior_values};
 use ramp_io::table::{self, columns as columns_of};
 use ramp_io::{Findings, ModelFile, Project, Run};
 use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// Rows whose posteriors the page shows.
@@ -38,14 +41,15 @@ pub struct Rebuild {
 impl Rebuild {
     pub fn run(self) -> Result<Ending, Failure> {
         let run = Run::open(&self.run)?;
-        let mut file = ModelFile::read(&self.run.join("model.toml"))?;
+        let mut file = ModelFile::read(&run.model_file()?)?;
         if let Some(data) = self.data {
             file.data.file = Some(data);
         }
         let mut project = Project::prepare(file)?;
         let same = project.model.spec() == run.model.spec()
             && project.encoder == run.encoder
-            && project.training.len() == run.population;
+            && project.training.len() == run.population
+            && project.data.fingerprint() == run.data;
         if !same {
             return Err(Failure::user(format!(
                 "the data is not what `{}` was fitted to; name that with --data",
@@ -56,7 +60,8 @@ impl Rebuild {
             .model
             .parameters_mut()
             .copy_from_slice(run.model.parameters());
-        let records = read_metrics(&self.run.join("metrics.jsonl"))?;
+        let records = read_metrics(&run.metrics()?)?;
+        let shown = shown(&project)?;
         let findings = Findings::of(&project)?;
         let facts = vec![
             (
@@ -75,62 +80,42 @@ impl Rebuild {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        let report = build(&name, &project, &records, &findings, facts)?;
-        printing::check_writable(&self.run)?;
-        write(&self.run, &report)?;
-        println!("report: {}", self.run.join("report.html").display());
+        let report = build(&name, &project, &shown, &records, &findings, facts)?;
+        RunFolder::claim_finished(&self.run)?.replace_report(&page(&report))?;
+        say!("report: {}\n", self.run.join("report.html").display());
         Ok(Ending::Done)
     }
 }
 
 fn read_metrics(path: &Path) -> Result<Vec<Record>, Failure> {
-    let text = std::fs::read(path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => Failure::user(format!(
-            "there is no `{}`; `ramp fit` writes it, so the run is not whole",
-            path.display()
-        )),
-        _ => ramp::storage::StorageError::File {
-            action: "read",
-            path: path.to_path_buf(),
-            source,
-        }
-        .into(),
-    })?;
-    // What is not UTF-8 is no JSON either, and its line is named below.
-    let text = String::from_utf8_lossy(&text);
-    text.lines()
-        .enumerate()
-        .map(|(i, line)| {
-            serde_json::from_str(line).map_err(|e| {
-                Failure::user(format!(
-                    "`{}` is damaged in line {}: {e}",
-                    path.display(),
-                    i + 1
-                ))
-            })
-        })
-        .collect()
-}
-
-/// Writes the page.
-pub fn write(out: &Path, report: &Report) -> Result<(), Failure> {
-    Ok(write_atomically(
-        &out.join("report.html"),
-        page(report).as_bytes(),
-    )?)
+    let failed = |source| StorageError::File {
+        action: "read",
+        path: path.to_path_buf(),
+        source,
+    };
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let mut records = Records::default();
+    for (i, line) in BufReader::new(file).split(b'\n').enumerate() {
+        let record = serde_json::from_slice(&line.map_err(failed)?);
+        records.push(record.map_err(|e| {
+            let (path, line) = (path.display(), i + 1);
+            Failure::user(format!("`{path}` is damaged in line {line}: {e}"))
+        })?);
+    }
+    Ok(records.into_vec())
 }
 
 /// Gathers what the page shows.
 pub fn build(
     name: &str,
     project: &Project,
+    samples: &Samples,
     records: &[Record],
     findings: &Findings,
     facts: Vec<(String, String)>,
 ) -> Result<Report, Failure> {
     let chosen = chosen(project);
-    let samples = with_all_columns(project, &chosen)?;
-    let items = items(&samples);
+    let items = items(samples);
     let model = &project.model;
     let posterior = model.posterior(&project.data.select(&chosen))?;
     let chain = project.file.chain();
@@ -201,7 +186,7 @@ pub fn build(
         });
     }
 
-    let columns = columns(project, &samples, &items);
+    let columns = columns(project, samples, &items);
     Ok(Report {
         title: name.into(),
         data: project
@@ -221,7 +206,7 @@ pub fn build(
         sampled_rows: items.len(),
         missing_patterns: patterns(project, &columns),
         columns,
-        settings: project.file.resolved(&project.train)?,
+        settings: project.settings.clone(),
         facts,
         sequence: chain.map(|chain| Sequence {
             id: chain.sequence.clone().unwrap_or_else(|| "sample".into()),
@@ -254,19 +239,10 @@ fn chosen(project: &Project) -> Vec<u32> {
         .collect()
 }
 
-/// The shown samples with all columns of their file, so that they can be coloured by what the model has not seen.
-fn with_all_columns(project: &Project, chosen: &[u32]) -> Result<Samples, Failure> {
-    let own = || project.samples.select(chosen);
-    let Some(path) = &project.file.data.file else {
-        return Ok(own()?);
-    };
-    let mut reader = SampleReader::open(path, project.file.chain(), None)?;
-    match reader.schema() {
-        Some(schema) if schema.fields().len() <= 4 * SHOWN_COLUMNS => {
-            Ok(reader.rest()?.select(chosen)?)
-        }
-        _ => Ok(own()?),
-    }
+/// The samples that the page shows, with all columns of their file, so that they can be coloured by what the model has not seen. They are read before
+/// training: what happens to the file later is nothing to the fit.
+pub fn shown(project: &Project) -> Result<Samples, Failure> {
+    Ok(project.shown(&chosen(project), 4 * SHOWN_COLUMNS)?)
 }
 
 /// A shown row: a sample, or one step of a sequence.

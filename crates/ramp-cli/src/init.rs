@@ -1,8 +1,9 @@
 //! `ramp init`: a model file to start from, written from a table's columns.
 
+use crate::output::say;
 use crate::{Ending, Failure};
 use clap::Args;
-use ramp::storage::write_atomically;
+use ramp::storage::{same_file, write_atomically};
 use ramp_io::table::{ColumnSummary, Distinct, Kind, open_table, summarize};
 use std::path::PathBuf;
 
@@ -22,9 +23,22 @@ impl Init {
     pub fn run(self) -> Result<Ending, Failure> {
         let user = |sentence: String| Failure::user(sentence);
         let out = self.out.unwrap_or_else(|| self.data.with_extension("toml"));
+        if same_file(&out, &self.data) {
+            return Err(user(format!(
+                "`{}` is the data, which the model file would write over; --out takes another name",
+                out.display()
+            )));
+        }
         if out.exists() && !self.overwrite {
             return Err(user(format!(
                 "`{}` is there already; --overwrite replaces it, --out takes another name",
+                out.display()
+            )));
+        }
+        let is_model = out.extension().is_some_and(|ending| ending == "toml");
+        if out.exists() && !is_model {
+            return Err(user(format!(
+                "`{}` does not end in .toml, and --overwrite replaces model files only; --out takes another name",
                 out.display()
             )));
         }
@@ -44,8 +58,8 @@ impl Init {
         let columns = summarize(reader.as_mut())?;
         let text = model_file(&self.data, &out, &columns).map_err(user)?;
         write_atomically(&out, text.as_bytes())?;
-        println!(
-            "wrote {}; say in it what hangs together, then: ramp fit {}",
+        say!(
+            "wrote {}; say in it what hangs together, then: ramp fit {}\n",
             out.display(),
             out.display()
         );

@@ -1,11 +1,16 @@
 //! The command `ramp`: reads the arguments, runs the work, turns every outcome into a sentence and an exit code.
 
+// A closed stream makes these panic; `output` has what does not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod check;
 mod failure;
 mod fit;
 mod fit_report;
 mod init;
 mod interrupt;
+mod memory;
+mod output;
 mod printing;
 mod progress;
 mod reproduce;
@@ -77,10 +82,7 @@ const STACK: usize = 16 << 20;
 
 fn main() -> ExitCode {
     hush_guarded_parsers();
-    // Where threads cannot be had, the work itself will say so.
-    let _ = rayon::ThreadPoolBuilder::new()
-        .stack_size(STACK)
-        .build_global();
+    start_threads();
     let outcome = match Arguments::parse().command {
         Command::Init(args) => args.run(),
         Command::Check(args) => args.run(),
@@ -91,15 +93,32 @@ fn main() -> ExitCode {
         Command::Report(args) => args.run(),
         Command::Reproduce(experiment) => experiment.run(),
     };
+    let outcome = match (outcome, output::trouble()) {
+        (Ok(Ending::Done), Some(error)) => Err(Failure {
+            sentence: format!("cannot write to standard output: {error}"),
+            user: false,
+        }),
+        (outcome, _) => outcome,
+    };
     match outcome {
         Ok(Ending::Done) => ExitCode::SUCCESS,
         // What shells give a process that Ctrl-C ended.
         Ok(Ending::Interrupted) => ExitCode::from(130),
         Err(failure) => {
-            eprintln!("ramp: {}", failure.sentence);
+            output::complain(&failure.sentence);
             failure.exit_code()
         }
     }
+}
+
+/// Starts the threads that all work shares. Where the system gives none, this one does the work.
+fn start_threads() {
+    let threads = || rayon::ThreadPoolBuilder::new().stack_size(STACK);
+    // The common pool can be asked for once, so others are tried first.
+    let _ = match threads().build() {
+        Ok(_) => threads().build_global(),
+        Err(_) => threads().num_threads(1).use_current_thread().build_global(),
+    };
 }
 
 /// Damaged files make a parser panic; the library catches that and returns a sentence, so the panic itself must not speak. Any

@@ -1,6 +1,7 @@
 //! A progress bar for training: free energy, rate and time left; silent when nobody looks at a terminal.
 
 use crate::interrupt;
+use crate::output::say;
 use indicatif::{ProgressBar, ProgressStyle};
 use ramp::train::{Control, Event, Observer};
 
@@ -41,7 +42,7 @@ impl Bar {
 
     /// Prints a line above the bar.
     pub fn say(&mut self, what: &str) {
-        self.0.suspend(|| println!("{what}"));
+        self.0.suspend(|| say!("{what}\n"));
     }
 
     /// A step was taken; whether to go on.

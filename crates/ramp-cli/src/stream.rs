@@ -1,5 +1,6 @@
 //! `ramp infer`, `ramp score` and `ramp impute`: arguments in, a progress bar on the way, a sentence at the end.
 
+use crate::output::{note, say};
 use crate::progress::Passing;
 use crate::{Ending, Failure, interrupt, printing};
 use clap::Args;
@@ -38,7 +39,7 @@ pub struct Impute {
     #[arg(long)]
     out: PathBuf,
     /// Draw so many filled copies of every row, told apart by a column `draw`, in place of one best guess
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1000))]
     draws: Option<u16>,
     /// Seed of the draws
     #[arg(long, default_value_t = 0)]
@@ -107,16 +108,16 @@ fn write(answers: Answers<'_, SampleReader>, out: &Path) -> Result<Ending, Failu
     match written {
         Ok(written) => {
             if written.unseen_levels > 0 {
-                eprintln!(
+                note!(
                     "note: {} cells hold levels that training never saw; they count as missing",
                     written.unseen_levels
                 );
             }
-            println!("wrote {} rows to {}", written.rows, out.display());
+            say!("wrote {} rows to {}\n", written.rows, out.display());
             Ok(Ending::Done)
         }
         Err(ramp_io::Error::Stream(StreamError::Interrupted { .. })) => {
-            eprintln!("stopped; nothing was written to {}", out.display());
+            note!("stopped; nothing was written to {}", out.display());
             Ok(Ending::Interrupted)
         }
         Err(error) => Err(error.into()),

@@ -70,7 +70,7 @@ pub struct Choice {
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// Threads [default: all]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }
 

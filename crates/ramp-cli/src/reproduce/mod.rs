@@ -10,10 +10,12 @@ mod pendulum;
 mod pendulum_sweep;
 mod pose;
 
+use crate::output::{note, say};
 use crate::progress::Bar;
 use crate::{Ending, Failure};
 use clap::Subcommand;
 use ramp::train::Control;
+use ramp_io::run::FolderLock;
 use ramp_lab::error::LabError;
 use ramp_lab::harness::{Experiment as Settings, Finished, RunInfo, Step, TrainingRun, Watch};
 use std::path::Path;
@@ -106,6 +108,7 @@ fn report<E: Settings>(
     out: &Path,
     table: fn(&E::Results) -> String,
 ) -> Result<Ending, Failure> {
+    let _lock = FolderLock::take(out)?;
     let outcome = {
         // The bar is gone before anything is printed.
         let mut bar = Bar::new();
@@ -113,9 +116,9 @@ fn report<E: Settings>(
     };
     match outcome {
         Ok(Finished { results, files, .. }) => {
-            print!("{}", table(&results));
+            say!("{}", table(&results));
             for file in files {
-                println!("wrote {}", file.display());
+                say!("wrote {}\n", file.display());
             }
             Ok(Ending::Done)
         }
@@ -124,7 +127,7 @@ fn report<E: Settings>(
             iteration,
             iterations,
         }) => {
-            eprintln!(
+            note!(
                 "stopped {what} after iteration {iteration} of {iterations}; the same command goes on from there"
             );
             Ok(Ending::Interrupted)

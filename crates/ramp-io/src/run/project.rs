@@ -4,6 +4,7 @@ use super::RunError;
 use crate::encode::{Encoder, Encoding};
 use crate::model_file::ModelFile;
 use crate::source::{SampleReader, Samples};
+use crate::table::{self, Column, columns};
 use crate::{Error, Result};
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, Tying, VariableId};
@@ -18,6 +19,8 @@ pub struct Project {
     pub file: ModelFile,
     /// The settings of training, all of them.
     pub train: TrainSpec,
+    /// The model file with all settings of training spelled out, as it is kept with the run.
+    pub settings: String,
     /// The data as it stands in its file.
     pub samples: Samples,
     /// The data as observations.
@@ -88,6 +91,7 @@ impl Project {
             crate::sign_alignment::reversed_observations(&tree, &encoder, &samples, &training)?;
         let model = build(&file, tree, &encoder, &reversed, &data, train.seed)?;
         Ok(Project {
+            settings: file.resolved(&train)?,
             file,
             train,
             samples,
@@ -119,6 +123,35 @@ impl Project {
                 observer,
             )?),
             _ => Ok(vec![]),
+        }
+    }
+}
+
+impl Project {
+    /// Some samples with all columns of their file, or with the model's alone where the file has more than `most` or holds arrays. The file is
+    /// read once more, so this is for before training; if it is not the same any more, that is an error.
+    pub fn shown(&self, chosen: &[u32], most: usize) -> Result<Samples> {
+        let own = self.samples.select(chosen)?;
+        let (Some(path), Some(used)) = (&self.file.data.file, own.table()) else {
+            return Ok(own);
+        };
+        let mut reader = SampleReader::open(path, self.file.chain(), None)?;
+        if (reader.schema()).is_none_or(|schema| schema.fields().len() > most) {
+            return Ok(own);
+        }
+        let changed = || RunError::DataChanged { path: path.clone() };
+        let all = reader.rest()?;
+        if all.len() != self.samples.len() {
+            return Err(changed().into());
+        }
+        let all = all.select(chosen)?;
+        let same = |column: Column<'_>| {
+            let again = all.table().map(|table| table::column(table, column.name()));
+            again.is_some_and(|again| again.is_ok_and(|again| again.cells == column.cells))
+        };
+        match columns(used).all(same) && all.sequences == own.sequences {
+            true => Ok(all),
+            false => Err(changed().into()),
         }
     }
 }

@@ -71,6 +71,22 @@ pub enum SourceError {
         /// The time between them.
         step: f64,
     },
+    /// A sequence that is nearly nothing but gaps.
+    #[error(
+        "sequence `{sequence}` has {rows} rows but would be {steps} steps long, as data row {row} has a far `{time}`; correct that, or make the chain's `step` larger"
+    )]
+    MostlyGaps {
+        /// The sequence.
+        sequence: String,
+        /// Its rows.
+        rows: usize,
+        /// Its steps up to the far row.
+        steps: f64,
+        /// The column of times.
+        time: String,
+        /// The row, from 1.
+        row: usize,
+    },
     /// Two rows in one step.
     #[error(
         "sequence `{sequence}` has two rows within one step of {step} at `{time}` {at}; make `step` smaller"

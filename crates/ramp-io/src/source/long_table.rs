@@ -8,6 +8,11 @@ use crate::model_file::Chain;
 use crate::table::column;
 use std::collections::{HashMap, HashSet};
 
+/// Sequences up to this many steps may have any number of rows.
+const FREE_STEPS: f64 = 10_000.0;
+/// Longer ones have a row in so many steps at least: a single absurd time would else make every sequence as long.
+const STEPS_PER_ROW: f64 = 100.0;
+
 /// The sequence of every row.
 pub(super) fn sequence_ids(
     table: &RecordBatch,
@@ -86,9 +91,20 @@ pub(super) fn sequences_of_rows(
             let steps: Vec<u32> = match (chain.step, times) {
                 (Some(step), TimeOrder::Numbers(t)) => {
                     let first = t[items[0] as usize];
+                    let longest = FREE_STEPS.max(STEPS_PER_ROW * items.len() as f64);
                     let mut steps = vec![];
                     for &i in &items {
                         let at = ((t[i as usize] - first) / step).round();
+                        if at > longest && at <= 1e6 {
+                            return Err(SourceError::MostlyGaps {
+                                sequence: id.clone(),
+                                rows: items.len(),
+                                steps: at,
+                                time: time.into(),
+                                row: first_row + i as usize + 1,
+                            }
+                            .into());
+                        }
                         if at > 1e6 {
                             return Err(SourceError::TooLong {
                                 sequence: id.clone(),

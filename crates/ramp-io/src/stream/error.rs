@@ -18,6 +18,16 @@ pub enum StreamError {
     /// Arrays cannot be filled.
     #[error("only tables can be imputed, not arrays")]
     ImputeArrays,
+    /// Copies that do not fit into memory.
+    #[error(
+        "{draws} draws of {rows} rows that must be held together do not fit into memory; take fewer draws, or a part of the sequences at a time"
+    )]
+    TooManyDraws {
+        /// Copies of each row.
+        draws: usize,
+        /// Rows.
+        rows: usize,
+    },
     /// The output is the data.
     #[error("`{}` is both the data and the output; give the output another name", path.display())]
     OverData {
