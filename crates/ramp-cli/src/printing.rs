@@ -190,11 +190,19 @@ pub fn items(items: &[Item]) -> String {
     if items.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&["item", "latent", "direction", "mean of the latent by answer"]);
+    let mut table = Table::new(&[
+        "item",
+        "latent",
+        "direction",
+        "mean of the latent by answer",
+    ]);
     for item in items.iter().take(LISTED) {
         let means: Vec<f64> = item.curve.iter().map(|(_, mean)| *mean).collect();
         let ends = match &item.curve[..] {
-            [first, .., last] => format!("{:+.2} at {} to {:+.2} at {}", first.1, first.0, last.1, last.0),
+            [first, .., last] => format!(
+                "{:+.2} at {} to {:+.2} at {}",
+                first.1, first.0, last.1, last.0
+            ),
             _ => String::new(),
         };
         table.row(vec![

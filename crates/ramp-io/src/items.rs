@@ -95,7 +95,9 @@ pub(crate) fn items_of(project: &Project) -> Result<Vec<Item>> {
     if rows == 0 {
         return Ok(vec![]);
     }
-    let posterior = project.model.posterior(&one_at_a_time(project, &asked, rows)?)?;
+    let posterior = project
+        .model
+        .posterior(&one_at_a_time(project, &asked, rows)?)?;
     let mut items = vec![];
     let mut first = 0;
     for Asked {
@@ -124,7 +126,11 @@ pub(crate) fn items_of(project: &Project) -> Result<Vec<Item>> {
         items.push(Item {
             name: observation.name.clone(),
             latent: tree.name(latent).to_string(),
-            curve: answers.into_iter().map(|(text, _)| text).zip(curve).collect(),
+            curve: answers
+                .into_iter()
+                .map(|(text, _)| text)
+                .zip(curve)
+                .collect(),
         });
     }
     Ok(items)
@@ -153,9 +159,12 @@ fn one_at_a_time(project: &Project, asked: &[Asked<'_>], rows: usize) -> Result<
             first += one.answers.len();
         }
         data = match observation.encoding {
-            Encoding::Image { .. } => {
-                data.observe_bytes(&observation.name, features, vec![0; rows * features], Some(vec![false; rows]))?
-            }
+            Encoding::Image { .. } => data.observe_bytes(
+                &observation.name,
+                features,
+                vec![0; rows * features],
+                Some(vec![false; rows]),
+            )?,
             _ => data.observe(&observation.name, features, values)?,
         };
     }
@@ -214,7 +223,11 @@ pub(crate) fn warnings(latent: &str, items: &[Item]) -> Vec<String> {
     let (up, down) = (of(Direction::Up), of(Direction::Down));
     let fewer = if up.len() < down.len() { &up } else { &down };
     if !fewer.is_empty() && up.len() != down.len() {
-        let (runs, others) = if fewer.len() == 1 { ("runs", "others") } else { ("run", "others") };
+        let (runs, others) = if fewer.len() == 1 {
+            ("runs", "others")
+        } else {
+            ("run", "others")
+        };
         warnings.push(format!(
             "{} {runs} against the {others} of `{latent}`; right where they are worded the other way round, else look at the data",
             list(fewer)
@@ -225,7 +238,11 @@ pub(crate) fn warnings(latent: &str, items: &[Item]) -> Vec<String> {
 
 fn list(names: &[&str]) -> String {
     const LISTED: usize = 8;
-    let mut text: Vec<String> = names.iter().take(LISTED).map(|n| format!("`{n}`")).collect();
+    let mut text: Vec<String> = names
+        .iter()
+        .take(LISTED)
+        .map(|n| format!("`{n}`"))
+        .collect();
     if names.len() > LISTED {
         text.push(format!("{} more", names.len() - LISTED));
     }
@@ -268,7 +285,10 @@ mod tests {
         let warnings = warnings("z", &items);
         assert_eq!(warnings.len(), 2);
         assert!(warnings[0].contains("not monotone in `d`"), "{warnings:?}");
-        assert!(warnings[1].starts_with("`c` runs against the others of `z`"), "{warnings:?}");
+        assert!(
+            warnings[1].starts_with("`c` runs against the others of `z`"),
+            "{warnings:?}"
+        );
         assert!(super::warnings("other", &items).is_empty());
     }
 }

@@ -91,7 +91,10 @@ impl Encoding {
     pub(crate) fn place(numbers: &[f32]) -> f64 {
         match numbers {
             [one] => f64::from(*one),
-            levels => (0..).zip(levels).map(|(l, &x)| f64::from(l) * f64::from(x)).sum(),
+            levels => (0..)
+                .zip(levels)
+                .map(|(l, &x)| f64::from(l) * f64::from(x))
+                .sum(),
         }
     }
 
@@ -164,7 +167,8 @@ impl Encoder {
                             .iter()
                             .map(|c| places.column(c))
                             .collect::<Result<Vec<_>>>()?;
-                        let ordinal = file.monotone(name).unwrap_or(true) && monotone.contains(name);
+                        let ordinal =
+                            file.monotone(name).unwrap_or(true) && monotone.contains(name);
                         learn_columns(settings, &columns, &items, ordinal)
                     }
                     Content::Arrays(_) => {
@@ -210,7 +214,9 @@ impl Encoder {
             .flat_map(|o| match &mut o.encoding {
                 Encoding::Number { scale } => std::slice::from_mut(scale),
                 Encoding::Vector { scales } => &mut scales[..],
-                Encoding::Categorical { .. } | Encoding::Image { .. } => &mut [],
+                Encoding::Categorical { .. }
+                | Encoding::Ordinal { .. }
+                | Encoding::Image { .. } => &mut [],
             })
     }
 

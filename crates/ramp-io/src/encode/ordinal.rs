@@ -22,7 +22,8 @@ pub(crate) fn can_be_monotone(file: &ModelFile) -> Result<HashSet<String>> {
     let gaussian = |latent: &str| {
         matches!(
             file.latents.family_of(latent).parts(),
-            [AnyFamily::Gaussian(Gaussian { .. })] | [AnyFamily::Diagonal(DiagonalGaussian { dim: 1 })]
+            [AnyFamily::Gaussian(Gaussian { .. })]
+                | [AnyFamily::Diagonal(DiagonalGaussian { dim: 1 })]
         )
     };
     let observations = tree.observations().iter().filter(|&&x| {
@@ -56,11 +57,20 @@ pub(crate) fn numbers_of(levels: &[String]) -> Option<Vec<f64>> {
 
 /// A one for the level of every row and zeros for the others. A number between two levels is shared by them in proportion, one beyond
 /// the last counts as the last; a word that is no level is missing and counted.
-pub(super) fn encode(levels: &[String], column: Column<'_>, first_row: usize, unseen: &mut u64) -> Result<Vec<f32>> {
+pub(super) fn encode(
+    levels: &[String],
+    column: Column<'_>,
+    first_row: usize,
+    unseen: &mut u64,
+) -> Result<Vec<f32>> {
     let count = levels.len();
     if let (Some(places), Ok(numbers)) = (numbers_of(levels), column.numbers(first_row)) {
         let mut values = vec![0.0; numbers.len() * count];
-        for (row, (&x, to)) in numbers.iter().zip(values.chunks_exact_mut(count)).enumerate() {
+        for (row, (&x, to)) in numbers
+            .iter()
+            .zip(values.chunks_exact_mut(count))
+            .enumerate()
+        {
             if x.is_infinite() {
                 return Err(EncodeError::InfiniteCell {
                     column: column.name().to_owned(),
@@ -113,7 +123,13 @@ mod tests {
         assert_eq!(levels(&[1.0, 5.0, f64::NAN, 2.0]).unwrap(), "1 2 3 4 5");
         assert_eq!(levels(&[0.0, 1.0]).unwrap(), "0 1");
         assert_eq!(levels(&[-1.0, 1.0]).unwrap(), "-1 0 1");
-        for none in [&[1.5, 2.0][..], &[0.0, 11.0], &[3.0, 3.0], &[f64::NAN], &[0.0, 1e300]] {
+        for none in [
+            &[1.5, 2.0][..],
+            &[0.0, 11.0],
+            &[3.0, 3.0],
+            &[f64::NAN],
+            &[0.0, 1e300],
+        ] {
             assert_eq!(levels(none), None, "{none:?}");
         }
     }

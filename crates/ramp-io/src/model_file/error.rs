@@ -260,7 +260,9 @@ pub enum ObservationConflict {
     #[error("only a category has levels")]
     LevelsWithoutCategory,
     /// A monotone message of what has no order.
-    #[error("only numbers and ordered levels can be monotone; write `kind = \"ordinal\"` if its levels have an order")]
+    #[error(
+        "only numbers and ordered levels can be monotone; write `kind = \"ordinal\"` if its levels have an order"
+    )]
     MonotoneWithoutOrder,
     /// A monotone message by another network.
     #[error("it is either monotone or has a network of your choice; leave one of them out")]

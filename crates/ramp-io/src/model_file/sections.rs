@@ -198,9 +198,9 @@ pub(super) fn observations(section: &Section<'_>) -> Result<BTreeMap<String, Obs
             {
                 return wrong(ObservationConflict::LevelsWithoutCategory);
             }
-            Some(ObservationKind::Vector | ObservationKind::Image | ObservationKind::Categorical)
-                if settings.monotone == Some(true) =>
-            {
+            Some(
+                ObservationKind::Vector | ObservationKind::Image | ObservationKind::Categorical,
+            ) if settings.monotone == Some(true) => {
                 return wrong(ObservationConflict::MonotoneWithoutOrder);
             }
             _ if settings.monotone == Some(true) && settings.network.is_some() => {

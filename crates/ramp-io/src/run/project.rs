@@ -40,7 +40,7 @@ pub struct Project {
 impl Project {
     /// Reads the data, learns its scales and levels, and builds the model.
     pub fn prepare(file: ModelFile) -> Result<Self> {
-        let Some(path) = &file.data.file else {
+        let Some(path) = file.data.file.clone() else {
             return Err(RunError::NoData.into());
         };
         // The tree is small; what is wrong with it comes before what is wrong with the data.
@@ -55,9 +55,9 @@ impl Project {
         }
         let mut seen = std::collections::HashSet::new();
         wanted.retain(|w| seen.insert(w.clone()));
-        let samples = SampleReader::open(path, file.chain(), Some(&wanted))?.rest()?;
+        let samples = SampleReader::open(&path, file.chain(), Some(&wanted))?.rest()?;
         let count = samples.len();
-        let in_file = |e: Error| e.in_file(path);
+        let in_file = |e: Error| e.in_file(&path);
         if count < 2 {
             let too_few = RunError::TooFewSamples {
                 samples: count,
@@ -135,7 +135,7 @@ impl Project {
         let (Some(path), Some(used)) = (&self.file.data.file, own.table()) else {
             return Ok(own);
         };
-        let mut reader = SampleReader::open(path, self.file.chain(), None)?;
+        let mut reader = SampleReader::open(&path, self.file.chain(), None)?;
         if (reader.schema()).is_none_or(|schema| schema.fields().len() > most) {
             return Ok(own);
         }

@@ -224,7 +224,9 @@ impl Network for Monotone {
         }
         let rise = &mut parameters[rise];
         match self.rise {
-            Rise::Steps { levels } => rise.fill(softplus_inverse(FIRST_RANGE / (levels - 1) as f32)),
+            Rise::Steps { levels } => {
+                rise.fill(softplus_inverse(FIRST_RANGE / (levels - 1) as f32))
+            }
             Rise::Units { hidden } => {
                 rise.fill(0.0);
                 let [first, last] = positive(hidden);
@@ -303,8 +305,7 @@ impl Network for Monotone {
         let (weights, scratch) = scratch.split_at_mut(count(&self.rising));
         let (row_space, scratch) = scratch.split_at_mut(RowSpace::len(d));
         self.rising_weights(&parameters[rise], weights);
-        self.rising
-            .forward(weights, input, t, rising_tape, scratch);
+        self.rising.forward(weights, input, t, rising_tape, scratch);
         self.spread
             .forward(&parameters[spread], input, factor, spread_tape, scratch);
         let (u, b) = (&parameters[direction], &parameters[offset]);
@@ -384,7 +385,11 @@ impl Network for Monotone {
             at_weights,
             scratch,
         );
-        self.rising_gradient(&parameters[rise.clone()], at_weights, &mut grad_parameters[rise]);
+        self.rising_gradient(
+            &parameters[rise.clone()],
+            at_weights,
+            &mut grad_parameters[rise],
+        );
         let wanted = grad_input.is_some();
         self.spread.backward(
             &parameters[spread.clone()],
@@ -396,7 +401,9 @@ impl Network for Monotone {
             scratch,
         );
         if let Some(to) = grad_input {
-            to.iter_mut().zip(&*at_input).for_each(|(to, more)| *to += more);
+            to.iter_mut()
+                .zip(&*at_input)
+                .for_each(|(to, more)| *to += more);
         }
     }
 }
@@ -528,7 +535,11 @@ mod tests {
                 let means = means(&network, &parameters, &answers);
                 let rises = parameters[0] > 0.0;
                 for pair in means.windows(2) {
-                    let step = if rises { pair[1] - pair[0] } else { pair[0] - pair[1] };
+                    let step = if rises {
+                        pair[1] - pair[0]
+                    } else {
+                        pair[0] - pair[1]
+                    };
                     assert!(step > -1e-5, "{means:?}");
                 }
                 *(if rises { &mut up } else { &mut down }) += 1;
