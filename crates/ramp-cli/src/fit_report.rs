@@ -1,16 +1,18 @@
 //! From a finished fit to the page that shows it; `ramp report` builds it again.
 
 use crate::output::say;
+use crate::printing;
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::family::Belief;
 use ramp::storage::StorageError;
 use ramp::train::{Record, Records};
 use ramp_cli::report::{
-    Contribution, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, Prior, Report,
-    Sequence, StepCurve, TrainingPoint, Values, Variable, page,
+    Contribution, Coordinate, DataColumn, FreeEnergy, ItemCurve, Latent, MissingPattern, Prior,
+    Report, Sequence, StepCurve, TrainingPoint, Values, Variable, page,
 };
 use ramp_io::encode::Encoding;
+use ramp_io::items::Item;
 use ramp_io::run::RunFolder;
 use ramp_io::source::{Content, Samples};
 use ramp_io::stream::{posterior_columns, posterior_values};
@@ -198,6 +200,8 @@ pub fn build(
             .map_or(String::new(), |f| f.to_string_lossy().into_owned()),
         rows: project.samples.len(),
         held_out_rows: project.held_out.len(),
+        validation_rows: project.validation.len(),
+        items: findings.items.iter().map(item_curve).collect(),
         variables,
         factors,
         root,
@@ -325,6 +329,20 @@ fn coordinates(name: &str, belief: &Belief, prior: &[f64], values: &[Vec<f64>]) 
             }
         })
         .collect()
+}
+
+fn item_curve(item: &Item) -> ItemCurve {
+    ItemCurve {
+        name: item.name.clone(),
+        latent: item.latent.clone(),
+        direction: printing::direction(item).into(),
+        answers: item
+            .curve
+            .iter()
+            .map(|(answer, _)| answer.clone())
+            .collect(),
+        means: item.curve.iter().map(|(_, mean)| *mean).collect(),
+    }
 }
 
 /// Training over its iterations: means over a few iterations each, so that a long one stays readable.

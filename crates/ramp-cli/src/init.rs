@@ -159,7 +159,8 @@ fn model_file(
          version = 1\n\n\
          [data]\n\
          file = {file}\n\
-         # holdout = 0.2          # the fraction of rows that is kept apart to judge the model\n\n\
+         # holdout = 0.1          # the fraction of rows that is kept apart to judge the model\n\
+         # validation = 0.1       # the fraction that chooses the weights\n\n\
          [tree]\n\
          # Who hangs together, in brackets, with the latent's name behind them. One latent over everything is a start; put\n\
          # columns that belong together into brackets of their own: ((a,b,c)first,(d,e,f)second){root};\n\

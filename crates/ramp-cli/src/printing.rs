@@ -208,13 +208,7 @@ pub fn items(items: &[Item]) -> String {
         table.row(vec![
             item.name.clone(),
             item.latent.clone(),
-            match item.direction() {
-                Direction::Up => "+",
-                Direction::Down => "−",
-                Direction::NotMonotone => "not monotone",
-                _ => "flat",
-            }
-            .into(),
+            direction(item).into(),
             shortened(&format!("{}  {ends}", sparkline(&means)), 60),
         ]);
     }
@@ -223,6 +217,16 @@ pub fn items(items: &[Item]) -> String {
         n => format!("and {n} more\n"),
     };
     format!("\nwhat each item does\n{}{more}", table.text())
+}
+
+/// Which way an item runs, in a sign or two words.
+pub fn direction(item: &Item) -> &'static str {
+    match item.direction() {
+        Direction::Up => "+",
+        Direction::Down => "−",
+        Direction::NotMonotone => "not monotone",
+        _ => "flat",
+    }
 }
 
 /// A curve in one line of blocks.

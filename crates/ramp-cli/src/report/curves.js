@@ -61,7 +61,7 @@ function drawTraining() {
   }
   const lines = [{ label: "learned from", style: "train", points: report.training.map((p) => [p.iteration, p.free_energy]) }];
   const held = report.training.filter((p) => known(p.held_out)).map((p) => [p.iteration, p.held_out]);
-  if (held.length) lines.push({ label: "held out", style: "held", points: held });
+  if (held.length) lines.push({ label: "validation", style: "held", points: held });
   drawLines("training", { label: "iteration" }, { label: "free energy per row and latent, nats" }, lines);
 }
 

@@ -16,6 +16,10 @@ pub struct Report {
     pub rows: usize,
     /// Those of `rows` that training never saw.
     pub held_out_rows: usize,
+    /// Those of `rows` that chose the weights.
+    pub validation_rows: usize,
+    /// What each item does to its latent.
+    pub items: Vec<ItemCurve>,
     /// The tree's variables; for a sequence those of one time step.
     pub variables: Vec<Variable>,
     /// Which variables hang together.
@@ -39,6 +43,21 @@ pub struct Report {
     pub facts: Vec<(String, String)>,
     /// For sequences: how the variables repeat over time.
     pub sequence: Option<Sequence>,
+}
+
+/// The mean of a latent by the answers to an item.
+#[derive(Clone, Debug, Serialize)]
+pub struct ItemCurve {
+    /// The item.
+    pub name: String,
+    /// Its latent.
+    pub latent: String,
+    /// `+`, `−`, `not monotone` or `flat`.
+    pub direction: String,
+    /// Its answers, in their order.
+    pub answers: Vec<String>,
+    /// The latent's mean for each, if nothing else were known.
+    pub means: Vec<f64>,
 }
 
 /// A node of the tree.
@@ -135,7 +154,7 @@ pub struct TrainingPoint {
     pub iteration: usize,
     /// On the rows that were learned from.
     pub free_energy: f64,
-    /// On the held-out rows, at the iterations where it was measured.
+    /// On the rows that choose the weights, at the iterations where it was measured.
     pub held_out: Option<f64>,
 }
 
@@ -213,11 +232,12 @@ fn short<S: Serializer>(values: &[f32], serializer: S) -> Result<S::Ok, S::Error
 }
 
 /// In the order in which the page runs them: each uses only what stands before it, and `start.js` calls them all.
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("page.js"),
     include_str!("summary.js"),
     include_str!("tree.js"),
     include_str!("curves.js"),
+    include_str!("items.js"),
     include_str!("scatter.js"),
     include_str!("missing.js"),
     include_str!("start.js"),

@@ -2,6 +2,7 @@
 
 function drawFigures() {
   drawTree();
+  drawItems();
   drawTraining();
   drawSteps();
   drawDistributions();

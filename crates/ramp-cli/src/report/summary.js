@@ -15,8 +15,8 @@ function drawSummary() {
   const first = [
     `${many(latents.length, "latent")} behind ${many(report.columns.length, "column")} of ${report.data}: `,
     report.held_out_rows
-      ? `learned from ${many(report.rows - report.held_out_rows, unit)}, judged on ${count(report.held_out_rows)} held out; `
-      : `learned from ${many(report.rows, unit)}, none held out; `,
+      ? `learned from ${many(report.rows - report.held_out_rows - report.validation_rows, unit)}, judged on ${count(report.held_out_rows)} held out; `
+      : `learned from ${many(report.rows - report.validation_rows, unit)}, none held out; `,
     missingFraction() ? `${percent(missingFraction())} of the cells are missing.` : "no cell is missing.",
   ].join("");
   let second = "";
