@@ -1,9 +1,11 @@
 //! `ramp check`: everything that can be wrong with a model file and its data, before any training; the tree and its partitions.
 
+use crate::output::say;
 use crate::printing::{self, Table};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::graph::FactorTree;
+use ramp_io::table::{BatchReader, Identifier, summarize};
 use ramp_io::{ModelFile, Project};
 use std::path::PathBuf;
 
@@ -27,9 +29,9 @@ impl Check {
         }
         if file.data.file.is_some() {
             let project = Project::prepare(file)?;
-            print!("{}", printing::describe(&project));
-            println!(
-                "\n{} parameters in {} networks; {} iterations in batches of {}, learning rate {}, seed {}",
+            say!("{}", printing::describe(&project));
+            say!(
+                "\n{} parameters in {} networks; {} iterations in batches of {}, learning rate {}, seed {}\n",
                 project.model.parameters().len(),
                 project.model.network_count(),
                 project.train.iterations,
@@ -38,18 +40,42 @@ impl Check {
                 project.train.seed
             );
             if project.file.chain().is_none() {
-                print!("{}", partitions(project.model.tree()));
+                say!("{}", partitions(project.model.tree()));
+            }
+            for warning in identifiers(&project)? {
+                say!("\nwarning: {warning}\n");
             }
         } else {
             if file.chain().is_none() {
                 let tree = file.build_tree(2)?;
-                print!("{}{}", tree.draw(), partitions(&tree));
+                say!("{}{}", tree.draw(), partitions(&tree));
             }
-            println!("no data is named, so only the model file was checked");
+            say!("no data is named, so only the model file was checked\n");
         }
-        println!("\nall is well: ramp fit {}", self.model.display());
+        say!("\nall is well: ramp fit {}\n", self.model.display());
         Ok(Ending::Done)
     }
+}
+
+/// Observed columns that tell rows apart: nothing can be learned from them about others.
+fn identifiers(project: &Project) -> Result<Vec<String>, Failure> {
+    let Some(table) = project.samples.table() else {
+        return Ok(vec![]);
+    };
+    let used = project.encoder.columns();
+    let mut reader = BatchReader::new(table.schema(), [Ok(table.clone())]);
+    let columns = summarize(&mut reader)?;
+    Ok(columns
+        .iter()
+        .filter(|column| used.contains(&column.name))
+        .filter_map(|column| Some((column, Identifier::of(column)?)))
+        .map(|(column, why)| {
+            format!(
+                "column `{}` {why}; if it tells rows apart and not what they are like, take it out of the tree",
+                column.name
+            )
+        })
+        .collect())
 }
 
 /// How every latent divides the observations, and which latents these cannot tell apart.

@@ -129,6 +129,9 @@ fn advice(error: &ramp_io::Error) -> &'static str {
             "; `ramp init DATA.csv` writes one to start from"
         }
         Error::Run(RunError::NoData) => " or with --data",
+        Error::Run(RunError::IsFile { .. }) => {
+            "; `ramp fit MODEL.toml` writes one, into out/ unless --out says where"
+        }
         Error::Run(RunError::NotFinished { begun: false, .. }) => "; `ramp fit` makes one",
         Error::Run(RunError::NotFinished { begun: true, .. }) => {
             "; `ramp fit` makes one, and `ramp fit --resume` finishes one that was stopped"

@@ -1,6 +1,7 @@
 //! `ramp fit`: train on a user's data, say what was learned, leave a run folder with a report.
 
 use crate::fit_report;
+use crate::output::{note, say};
 use crate::printing::{self, Table};
 use crate::progress::Bar;
 use crate::{Ending, Failure};
@@ -33,9 +34,6 @@ pub struct Fit {
     /// Seed, in place of the model file's
     #[arg(long)]
     seed: Option<u32>,
-    /// Threads [default: all]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
 }
 
 impl Fit {
@@ -61,27 +59,26 @@ impl Fit {
         let mut project = Project::prepare(file)?;
         // Better now than after an hour of training.
         printing::check_writable(&out)?;
-        print!("{}", printing::describe(&project));
+        say!("{}", printing::describe(&project));
         // An older run stays whole until there is a new one to take its place.
         if self.overwrite {
             remove(&checkpoint_file(&out.join("checkpoint")))?;
         }
         if !self.resume {
-            let threads = self.threads.map(usize::from);
             let tried = {
                 let mut bar = Bar::of("trying starts");
-                project.initialise(threads, &mut bar)
+                project.initialise(None, &mut bar)
             };
             match tried {
                 Ok(tried) => {
                     for start in tried.iter().take(1) {
-                        println!("{}", printing::chosen_start(start));
+                        say!("{}\n", printing::chosen_start(start));
                     }
                 }
                 Err(ramp_io::Error::Engine(ramp::Error::Train(TrainError::Interrupted {
                     ..
                 }))) => {
-                    eprintln!("stopped before training began; the same command starts again");
+                    note!("stopped before training began; the same command starts again");
                     return Ok(Ending::Interrupted);
                 }
                 Err(error) => return Err(error.into()),
@@ -94,7 +91,7 @@ impl Fit {
                 iterations,
             })) => {
                 write_metrics(&out, &read_records(&out.join("checkpoint"))?)?;
-                eprintln!(
+                note!(
                     "stopped after iteration {iteration} of {iterations}; go on with: {}",
                     self.command(&["--resume"])
                 );
@@ -134,12 +131,12 @@ impl Fit {
         ];
         let report = fit_report::build(&name, &project, &trained.records, &findings, facts)?;
         fit_report::write(&out, &report)?;
-        print!("\n{}", table(&findings));
+        say!("\n{}", table(&findings));
         for warning in findings.latents.iter().flat_map(|l| &l.warnings) {
-            println!("warning: {warning}");
+            say!("warning: {warning}\n");
         }
-        println!(
-            "\n{} iterations, {:.1} s; the run is in {}\nreport: {}",
+        say!(
+            "\n{} iterations, {:.1} s; the run is in {}\nreport: {}\n",
             trained.records.len(),
             begun.elapsed().as_secs_f64(),
             out.display(),
@@ -194,13 +191,10 @@ impl Fit {
 
     fn train(&self, project: &mut Project, out: &Path) -> ramp::Result<Trained> {
         let every = (project.train.iterations / 20).clamp(10, 500);
-        let mut trainer = Trainer::new(project.train.clone())?
+        Trainer::new(project.train.clone())?
             .checkpoints(out.join("checkpoint"), every)
-            .observer(Bar::new());
-        if let Some(threads) = self.threads {
-            trainer = trainer.threads(usize::from(threads));
-        }
-        trainer.fit(&mut project.model, &project.data)
+            .observer(Bar::new())
+            .fit(&mut project.model, &project.data)
     }
 }
 

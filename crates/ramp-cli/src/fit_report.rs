@@ -1,19 +1,21 @@
 //! From a finished fit to the page that shows it; `ramp report` builds it again.
 
+use crate::output::say;
 use crate::{Ending, Failure, printing};
 use clap::Args;
 use ramp::family::Belief;
 use ramp::storage::write_atomically;
 use ramp::train::Record;
 use ramp_cli::report::{
-    Contribution, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, Prior, Report,
-    Sequence, StepCurve, TrainingPoint, Values, Variable, page,
+    Band, Contribution, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, OverTime,
+    Prior, Report, Sequence, StepCurve, TrainingPoint, Values, Variable, page,
 };
 use ramp_io::encode::Encoding;
 use ramp_io::source::{Content, SampleReader, Samples};
-use ramp_io::stream::{posterior_columns, posterior_values};
+use ramp_io::stream::{Horizon, posterior_columns, posterior_values};
 use ramp_io::table::{self, columns as columns_of};
 use ramp_io::{Findings, ModelFile, Project, Run};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +25,9 @@ const SHOWN_ROWS: usize = 2000;
 const SHOWN_COLUMNS: usize = 100;
 /// Points on the training curve.
 const CURVE_POINTS: usize = 600;
+/// Steps of a sequence that the page shows over time, and those to come.
+const SHOWN_STEPS: usize = 200;
+const FORETOLD_STEPS: u32 = 20;
 /// Patterns of missing columns.
 const PATTERNS: usize = 16;
 
@@ -78,7 +83,7 @@ impl Rebuild {
         let report = build(&name, &project, &records, &findings, facts)?;
         printing::check_writable(&self.run)?;
         write(&self.run, &report)?;
-        println!("report: {}", self.run.join("report.html").display());
+        say!("report: {}\n", self.run.join("report.html").display());
         Ok(Ending::Done)
     }
 }
@@ -129,7 +134,8 @@ pub fn build(
     facts: Vec<(String, String)>,
 ) -> Result<Report, Failure> {
     let chosen = chosen(project);
-    let samples = with_all_columns(project, &chosen)?;
+    let whole = with_all_columns(project)?;
+    let samples = whole.select(&chosen)?;
     let items = items(&samples);
     let model = &project.model;
     let posterior = model.posterior(&project.data.select(&chosen))?;
@@ -201,7 +207,7 @@ pub fn build(
         });
     }
 
-    let columns = columns(project, &samples, &items);
+    let columns = columns(project, &whole, &samples, &items);
     Ok(Report {
         title: name.into(),
         data: project
@@ -219,7 +225,9 @@ pub fn build(
         latents,
         training: training(records),
         sampled_rows: items.len(),
-        missing_patterns: patterns(project, &columns),
+        missing_patterns: patterns(&whole, &columns),
+        observed_columns: project.encoder.columns().len(),
+        missing_cells: missing_cells(project),
         columns,
         settings: project.file.resolved(&project.train)?,
         facts,
@@ -236,7 +244,57 @@ pub fn build(
                 held_out: findings.steps.iter().map(|s| s.1).collect(),
             }],
         }),
+        over_time: over_time(project)?,
     })
+}
+
+/// One sequence of a chain over time, and what is foretold of it.
+fn over_time(project: &Project) -> Result<Option<OverTime>, Failure> {
+    let horizon = Horizon::new(FORETOLD_STEPS);
+    let Some(found) = ramp_io::stream::OverTime::of(project, SHOWN_STEPS, horizon)? else {
+        return Ok(None);
+    };
+    let all = found.times.len();
+    let short = |x: &f64| *x as f32;
+    let latents = found.latents.iter().map(|latent| {
+        let side = |sign: f64| -> Vec<f32> {
+            let sd = latent.mean.iter().zip(&latent.sd);
+            sd.map(|(mean, sd)| (mean + sign * sd) as f32).collect()
+        };
+        Band {
+            label: match found.latents.len() {
+                1 => "z".into(),
+                _ => format!("z.{}", latent.suffix),
+            },
+            observed: vec![],
+            middle: latent.mean.iter().map(short).collect(),
+            low: side(-1.0),
+            high: side(1.0),
+        }
+    });
+    let columns = found.columns.iter().map(|column| {
+        let ahead = |i: usize| {
+            let mut values = vec![f32::NAN; found.steps];
+            values.extend(column.foretold.iter().map(|x| x[i] as f32));
+            values
+        };
+        let mut observed: Vec<f32> = column.observed.iter().map(short).collect();
+        observed.resize(all, f32::NAN);
+        Band {
+            label: column.name.clone(),
+            observed,
+            middle: ahead(0),
+            low: ahead(1),
+            high: ahead(2),
+        }
+    });
+    Ok(Some(OverTime {
+        bands: latents.chain(columns).collect(),
+        name: found.name.clone(),
+        steps: found.steps,
+        times: found.times.clone(),
+        interval: found.interval,
+    }))
 }
 
 /// The samples that are shown: evenly spread, and few where each has many steps.
@@ -254,18 +312,18 @@ fn chosen(project: &Project) -> Vec<u32> {
         .collect()
 }
 
-/// The shown samples with all columns of their file, so that they can be coloured by what the model has not seen.
-fn with_all_columns(project: &Project, chosen: &[u32]) -> Result<Samples, Failure> {
-    let own = || project.samples.select(chosen);
+/// The samples with all columns of their file, so that they can be coloured by what the model has not seen.
+fn with_all_columns(project: &Project) -> Result<Cow<'_, Samples>, Failure> {
+    let own = Ok(Cow::Borrowed(&project.samples));
     let Some(path) = &project.file.data.file else {
-        return Ok(own()?);
+        return own;
     };
     let mut reader = SampleReader::open(path, project.file.chain(), None)?;
     match reader.schema() {
         Some(schema) if schema.fields().len() <= 4 * SHOWN_COLUMNS => {
-            Ok(reader.rest()?.select(chosen)?)
+            Ok(Cow::Owned(project.cut(reader.rest()?)))
         }
-        _ => Ok(own()?),
+        _ => own,
     }
 }
 
@@ -364,12 +422,40 @@ fn training(records: &[Record]) -> Vec<TrainingPoint> {
         .collect()
 }
 
-fn columns(project: &Project, samples: &Samples, items: &[Item]) -> Vec<DataColumn> {
+/// The fraction of the model's cells that is missing; of arrays, of their observations.
+fn missing_cells(project: &Project) -> f64 {
+    let parts: Vec<f64> = match project.samples.table() {
+        Some(table) => {
+            let of = |name: &String| fraction(&table::column(table, name).ok()?.missing());
+            project.encoder.columns().iter().filter_map(of).collect()
+        }
+        None => {
+            let observations = project.encoder.observations.iter();
+            observations
+                .map(|o| printing::missing(project, &o.name))
+                .collect()
+        }
+    };
+    parts.iter().sum::<f64>() / parts.len().max(1) as f64
+}
+
+/// How many are, of all.
+fn fraction(are: &[bool]) -> Option<f64> {
+    let count = are.iter().filter(|&&is| is).count();
+    (!are.is_empty()).then(|| count as f64 / are.len() as f64)
+}
+
+fn columns(
+    project: &Project,
+    whole: &Samples,
+    samples: &Samples,
+    items: &[Item],
+) -> Vec<DataColumn> {
     let Content::Table(table) = &samples.content else {
         return vec![];
     };
     let used = project.encoder.columns();
-    let whole = project.samples.table();
+    let whole = whole.table();
     let mut columns: Vec<_> = columns_of(table).collect();
     // Those of the model first, the others after.
     columns.sort_by_key(|c| !used.iter().any(|name| name == c.name()));
@@ -380,9 +466,7 @@ fn columns(project: &Project, samples: &Samples, items: &[Item]) -> Vec<DataColu
             let of = whole
                 .and_then(|table| table::column(table, column.name()).ok())
                 .unwrap_or(column);
-            let missing = of.missing();
-            let missing =
-                missing.iter().filter(|&&m| m).count() as f64 / missing.len().max(1) as f64;
+            let missing = fraction(&of.missing()).unwrap_or(0.0);
             let categorical = project.encoder.observations.iter().any(|o| {
                 o.columns.iter().any(|name| name == column.name())
                     && matches!(o.encoding, Encoding::Categorical { .. })
@@ -419,6 +503,7 @@ fn columns(project: &Project, samples: &Samples, items: &[Item]) -> Vec<DataColu
             };
             DataColumn {
                 name: column.name().to_owned(),
+                observed: used.iter().any(|name| name == column.name()),
                 missing,
                 values,
             }
@@ -426,16 +511,13 @@ fn columns(project: &Project, samples: &Samples, items: &[Item]) -> Vec<DataColu
         .collect()
 }
 
-/// The most frequent sets of columns missing together, over those of the model among the columns that the page shows, in the same
-/// order.
-fn patterns(project: &Project, shown: &[DataColumn]) -> Vec<MissingPattern> {
-    let Some(table) = project.samples.table() else {
+/// The most frequent sets of columns missing together, over those that the page shows, in the same order.
+fn patterns(whole: &Samples, shown: &[DataColumn]) -> Vec<MissingPattern> {
+    let Some(table) = whole.table() else {
         return vec![];
     };
-    let used = project.encoder.columns();
     let columns: Vec<_> = shown
         .iter()
-        .filter(|column| used.contains(&column.name))
         .filter_map(|column| table::column(table, &column.name).ok())
         .map(|column| column.missing())
         .collect();

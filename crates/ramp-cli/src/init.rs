@@ -1,9 +1,12 @@
 //! `ramp init`: a model file to start from, written from a table's columns.
 
+use crate::output::say;
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::storage::write_atomically;
-use ramp_io::table::{ColumnSummary, Distinct, Kind, open_table, summarize};
+use ramp_io::table::{
+    ColumnSummary, Distinct, Identifier, Kind, is_comma_number, open_table, summarize,
+};
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -44,8 +47,8 @@ impl Init {
         let columns = summarize(reader.as_mut())?;
         let text = model_file(&self.data, &out, &columns).map_err(user)?;
         write_atomically(&out, text.as_bytes())?;
-        println!(
-            "wrote {}; say in it what hangs together, then: ramp fit {}",
+        say!(
+            "wrote {}; say in it what hangs together, then: ramp fit {}\n",
             out.display(),
             out.display()
         );
@@ -60,7 +63,14 @@ enum Use {
 }
 
 fn use_of(column: &ColumnSummary) -> Use {
+    if let Some(why) = Identifier::of(column) {
+        return Use::Leave(why.to_string());
+    }
     let leave = |why: &str| Use::Leave(why.into());
+    let commas = || {
+        let numbers = |(text, _): &(String, u64)| is_comma_number(text);
+        column.levels.iter().any(numbers)
+    };
     match (&column.kind, column.distinct) {
         (Kind::Empty, _) => leave("has no values"),
         (Kind::Unread(kind), _) => Use::Leave(format!("is of type {kind}, which cannot be read")),
@@ -68,13 +78,8 @@ fn use_of(column: &ColumnSummary) -> Use {
         (Kind::Number, _) if column.numbers.is_some_and(|n| n.infinite > 0) => {
             leave("has infinite values")
         }
-        (Kind::Number, Distinct::MoreThan(_)) if looks_like_id(column) => {
-            leave("looks like a row number")
-        }
-        (Kind::Number, Distinct::Exactly(n))
-            if n as u64 == column.rows && looks_like_id(column) =>
-        {
-            leave("looks like a row number")
+        (Kind::Text, _) if commas() => {
+            leave("has numbers with commas: write them with a decimal point")
         }
         (Kind::Number, _) => Use::Observe("number"),
         (Kind::Text, Distinct::Exactly(n)) if n <= 64 && (n as u64) < column.rows.max(3) => {
@@ -82,14 +87,6 @@ fn use_of(column: &ColumnSummary) -> Use {
         }
         (Kind::Text, _) => leave("holds free text or names"),
     }
-}
-
-/// Whole numbers without gaps or repeats.
-fn looks_like_id(column: &ColumnSummary) -> bool {
-    column.missing == 0
-        && column.numbers.is_some_and(|n| {
-            n.all_integers && n.max - n.min + 1.0 == column.rows as f64 && column.rows > 10
-        })
 }
 
 /// A name as Newick writes it.

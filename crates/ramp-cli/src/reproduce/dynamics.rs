@@ -75,7 +75,6 @@ impl Dynamics {
         run.steps = self.steps.map_or(run.steps, usize::from);
         run.hidden = self.hidden.map_or(run.hidden, usize::from);
         self.tuning.apply(&mut run.sequences, &mut run.core);
-        run.core.threads = choice.threads();
         report(&run, &self.out, table)
     }
 }

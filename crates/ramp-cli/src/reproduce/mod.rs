@@ -10,6 +10,7 @@ mod pendulum;
 mod pendulum_sweep;
 mod pose;
 
+use crate::output::{note, say};
 use crate::progress::Bar;
 use crate::{Ending, Failure};
 use clap::Subcommand;
@@ -113,9 +114,9 @@ fn report<E: Settings>(
     };
     match outcome {
         Ok(Finished { results, files, .. }) => {
-            print!("{}", table(&results));
+            say!("{}", table(&results));
             for file in files {
-                println!("wrote {}", file.display());
+                say!("wrote {}\n", file.display());
             }
             Ok(Ending::Done)
         }
@@ -124,7 +125,7 @@ fn report<E: Settings>(
             iteration,
             iterations,
         }) => {
-            eprintln!(
+            note!(
                 "stopped {what} after iteration {iteration} of {iterations}; the same command goes on from there"
             );
             Ok(Ending::Interrupted)
