@@ -1,6 +1,12 @@
 //! What every target does: write the bytes to a file and read all that can be read of it.
 
+pub mod checkpoint;
+mod edits;
+pub mod run;
+
 use ramp_io::array::read_arrays;
+use ramp_io::model_file::Chain;
+use ramp_io::source::SampleReader;
 use ramp_io::table::{columns, open_table, summarize};
 use std::path::Path;
 
@@ -31,6 +37,45 @@ fn read_table(path: &Path) {
         // A few bytes may rightly stand for very many rows.
         if reader.rows_hint().is_none_or(|rows| rows < 100_000) {
             let _ = open_table(path).and_then(|mut reader| summarize(reader.as_mut()));
+        }
+    }
+}
+
+/// Reads bytes as a file of weights, then as one whose checksum is right.
+pub fn read_weights(bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("a.safetensors");
+    std::fs::write(&path, bytes).expect("a temporary file");
+    let _ = ramp::storage::read_tensors(&path).map(|stored| stored.map(|stored| stored.arrays()));
+    let _ = ramp::model::Model::load(&path);
+    let text = String::from_utf8_lossy(bytes);
+    ramp::storage::write_tensors(&path, vec![], &text).expect("a file");
+    let _ = ramp::model::Model::load(&path);
+}
+
+/// Reads bytes as an Arrow table, row by row and as sequences.
+pub fn read_samples(bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("input.arrow");
+    std::fs::write(&path, bytes).expect("a temporary file");
+    let names: Vec<String> = match open_table(&path) {
+        Ok(reader) if reader.rows_hint().is_none_or(|rows| rows < 100_000) => {
+            let schema = reader.schema();
+            schema.fields().iter().map(|f| f.name().clone()).collect()
+        }
+        _ => return,
+    };
+    let chain = Chain {
+        sequence: names.first().cloned(),
+        time: names.get(1).cloned(),
+        step: (bytes.len() % 2 == 0).then_some(1.0),
+        observe: names.iter().skip(2).cloned().collect(),
+    };
+    for chain in [None, Some(&chain)] {
+        if let Ok(mut reader) = SampleReader::open(&path, chain, None) {
+            while let Ok(Some(samples)) = reader.next(50) {
+                let _ = samples.select(&[0]);
+            }
         }
     }
 }

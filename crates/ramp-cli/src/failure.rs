@@ -1,7 +1,7 @@
 //! How a command ends: done, interrupted, or failed with a sentence and an exit code.
 
 use ramp::storage::StorageError;
-use ramp::train::TrainError;
+use ramp::train::{CheckpointFault, TrainError};
 use ramp_io::model_file::ModelFileError;
 use ramp_io::run::RunError;
 use ramp_lab::error::LabError;
@@ -71,7 +71,7 @@ impl<E: Into<AnyError>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
         let (sentence, advice) = match &error {
-            AnyError::Engine(e) => (e.to_string(), ""),
+            AnyError::Engine(e) => (e.to_string(), engine_advice(e)),
             AnyError::Files(e) => (e.to_string(), advice(e)),
             AnyError::Lab(e) => (e.to_string(), ""),
         };
@@ -89,10 +89,7 @@ fn is_users(error: &AnyError) -> bool {
         AnyError::Files(error) => files(error),
         AnyError::Lab(error) => match error {
             LabError::Ramp(error) => engine(error),
-            LabError::Singular { .. }
-            | LabError::Raster { .. }
-            | LabError::Write { .. }
-            | LabError::Json { .. } => false,
+            LabError::Singular { .. } | LabError::Raster { .. } | LabError::Json { .. } => false,
             _ => true,
         },
     }
@@ -102,7 +99,7 @@ fn engine(error: &ramp::Error) -> bool {
     !matches!(
         error,
         ramp::Error::Storage(StorageError::File { .. } | StorageError::Arrays { .. })
-            | ramp::Error::Train(TrainError::Description(_))
+            | ramp::Error::Train(TrainError::Description(_) | TrainError::Threads { .. })
     )
 }
 
@@ -121,6 +118,16 @@ fn files(error: &ramp_io::Error) -> bool {
     }
 }
 
+fn engine_advice(error: &ramp::Error) -> &'static str {
+    match error {
+        ramp::Error::Train(TrainError::Checkpoint {
+            fault: CheckpointFault::Diverged { .. },
+            ..
+        }) => " with --overwrite",
+        _ => "",
+    }
+}
+
 /// What the user of the command can do about an error, where the library, which knows no commands, cannot say.
 fn advice(error: &ramp_io::Error) -> &'static str {
     use ramp_io::Error;
@@ -131,6 +138,14 @@ fn advice(error: &ramp_io::Error) -> &'static str {
         Error::Run(RunError::NoData) => " or with --data",
         Error::Run(RunError::IsFile { .. }) => {
             "; `ramp fit MODEL.toml` writes one, into out/ unless --out says where"
+        }
+        Error::Run(RunError::Occupied { .. }) => {
+            ": --resume goes on with it, --overwrite starts anew, --out takes another folder"
+        }
+        Error::Run(RunError::NothingToResume { .. }) => "; leave --resume out to start one",
+        Error::Run(RunError::FolderIsFile { .. }) => "; name a folder with --out",
+        Error::Run(RunError::OverInput { .. } | RunError::NotFromRun { .. }) => {
+            "; take another folder with --out"
         }
         Error::Run(RunError::NotFinished { begun: false, .. }) => "; `ramp fit` makes one",
         Error::Run(RunError::NotFinished { begun: true, .. }) => {

@@ -1,14 +1,15 @@
 //! `ramp fit`: train on a user's data, say what was learned, leave a run folder with a report.
 
-use crate::fit_report;
+use crate::fit_report::{self, Shown};
 use crate::output::{note, say};
 use crate::printing::{self, Table};
 use crate::progress::Bar;
 use crate::{Ending, Failure};
 use clap::Args;
-use ramp::storage::write_atomically;
-use ramp::train::{Fit as Trained, Record, TrainError, Trainer, checkpoint_file, read_records};
-use ramp_io::{Findings, ModelFile, Project, Run};
+use ramp::train::{Fit as Trained, Record, TrainError, Trainer, read_records};
+use ramp_cli::report::page;
+use ramp_io::run::{Intent, RunFolder};
+use ramp_io::{Findings, ModelFile, Project};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -55,15 +56,20 @@ impl Fit {
             .out
             .clone()
             .unwrap_or_else(|| Path::new("out").join(&name));
-        self.check_folder(&out)?;
+        let intent = match (self.resume, self.overwrite) {
+            (true, _) => Intent::Resume,
+            (_, true) => Intent::Overwrite,
+            _ => Intent::New,
+        };
+        let mut inputs = vec![self.model.clone()];
+        inputs.extend(file.data.file.clone());
+        RunFolder::check(&out, intent, &inputs)?;
         let mut project = Project::prepare(file)?;
-        // Better now than after an hour of training.
+        // Better now than after an hour of training; and what is shown of the data is what was learned from.
         printing::check_writable(&out)?;
+        let shown = Shown::of(&project)?;
+        let place = RunFolder::claim(&out, intent, &inputs)?;
         say!("{}", printing::describe(&project));
-        // An older run stays whole until there is a new one to take its place.
-        if self.overwrite {
-            remove(&checkpoint_file(&out.join("checkpoint")))?;
-        }
         if !self.resume {
             let tried = {
                 let mut bar = Bar::of("trying starts");
@@ -84,28 +90,80 @@ impl Fit {
                 Err(error) => return Err(error.into()),
             }
         }
-        let trained = match self.train(&mut project, &out) {
+        let trained = match self.train(&mut project, &place.checkpoints()) {
             Ok(trained) => trained,
             Err(ramp::Error::Train(TrainError::Interrupted {
                 iteration,
                 iterations,
             })) => {
-                write_metrics(&out, &read_records(&out.join("checkpoint"))?)?;
                 note!(
                     "stopped after iteration {iteration} of {iterations}; go on with: {}",
                     self.command(&["--resume"])
                 );
                 return Ok(Ending::Interrupted);
             }
+            // What was there before is better than what diverged; where nothing was, the best so far is better than nothing.
+            Err(ramp::Error::Train(
+                error @ TrainError::Diverged {
+                    best: Some(best), ..
+                },
+            )) if !self.overwrite => {
+                let records = read_records(&place.checkpoints())?.into_vec();
+                project.align_signs()?;
+                let kept = format!("those of iteration {best}, the best before training diverged");
+                self.finish(&project, &place, &name, &shown, &records, kept, begun)?;
+                return Err(Failure::user(format!(
+                    "{error}; the run in `{}` has the weights of iteration {best}, the best so far",
+                    out.display()
+                )));
+            }
             Err(error) => return Err(error.into()),
         };
-        write_metrics(&out, &trained.records)?;
         project.align_signs()?;
-        for file in ["weights.safetensors", "support.csv", "support.npz"] {
-            remove(&out.join(file))?;
+        let kept = match trained.held_out {
+            Some(_) => format!(
+                "those of iteration {}, the best on held-out samples",
+                trained.iteration
+            ),
+            None => "the last".into(),
+        };
+        let findings = self.finish(
+            &project,
+            &place,
+            &name,
+            &shown,
+            &trained.records,
+            kept,
+            begun,
+        )?;
+        say!("\n{}", table(&findings));
+        for warning in findings.latents.iter().flat_map(|l| &l.warnings) {
+            say!("warning: {warning}\n");
         }
-        Run::save(&project, &out)?;
-        let findings = Findings::of(&project)?;
+        say!(
+            "\n{} iterations, {:.1} s; the run is in {}\nreport: {}\n",
+            trained.steps,
+            begun.elapsed().as_secs_f64(),
+            out.display(),
+            out.join("report.html").display()
+        );
+        Ok(Ending::Done)
+    }
+
+    /// Measures what was learned and lets the run take its place.
+    #[allow(clippy::too_many_arguments)]
+    fn finish(
+        &self,
+        project: &Project,
+        place: &RunFolder,
+        name: &str,
+        shown: &Shown,
+        records: &[Record],
+        kept: String,
+        begun: Instant,
+    ) -> Result<Findings, Failure> {
+        let findings = Findings::of(project)?;
+        let seconds = begun.elapsed().as_secs_f64();
         let facts = vec![
             (
                 "software".into(),
@@ -114,65 +172,12 @@ impl Fit {
             ("command".into(), self.command(&[])),
             ("seed".into(), project.train.seed.to_string()),
             ("iterations".into(), project.train.iterations.to_string()),
-            (
-                "weights kept".into(),
-                match trained.held_out {
-                    Some(_) => format!(
-                        "those of iteration {}, the best on held-out samples",
-                        trained.iteration
-                    ),
-                    None => "the last".into(),
-                },
-            ),
-            (
-                "this session".into(),
-                format!("{:.1} s", begun.elapsed().as_secs_f64()),
-            ),
+            ("weights kept".into(), kept),
+            ("this session".into(), format!("{seconds:.1} s")),
         ];
-        let report = fit_report::build(&name, &project, &trained.records, &findings, facts)?;
-        fit_report::write(&out, &report)?;
-        say!("\n{}", table(&findings));
-        for warning in findings.latents.iter().flat_map(|l| &l.warnings) {
-            say!("warning: {warning}\n");
-        }
-        say!(
-            "\n{} iterations, {:.1} s; the run is in {}\nreport: {}\n",
-            trained.records.len(),
-            begun.elapsed().as_secs_f64(),
-            out.display(),
-            out.join("report.html").display()
-        );
-        Ok(Ending::Done)
-    }
-
-    fn check_folder(&self, out: &Path) -> Result<(), Failure> {
-        let user = |sentence: String| Err(Failure::user(sentence));
-        let state = checkpoint_file(&out.join("checkpoint"));
-        let there = state.exists() || out.join("weights.safetensors").exists();
-        if there && !self.resume && !self.overwrite {
-            return user(format!(
-                "`{}` holds a run already: --resume goes on with it, --overwrite starts anew, --out takes another folder",
-                out.display()
-            ));
-        }
-        if self.resume && !state.exists() {
-            return user(format!(
-                "there is no run in `{}` to go on with{}; leave --resume out to start one",
-                out.display(),
-                if there {
-                    ": its checkpoint is gone"
-                } else {
-                    ""
-                }
-            ));
-        }
-        if out.exists() && !out.is_dir() {
-            return user(format!(
-                "`{}` is a file; name a folder with --out",
-                out.display()
-            ));
-        }
-        Ok(())
+        let report = fit_report::build(name, project, shown, records, &findings, facts)?;
+        place.finish(project, &page(&report))?;
+        Ok(findings)
     }
 
     /// The command that this is, as a shell takes it, with more words behind it.
@@ -189,10 +194,10 @@ impl Fit {
         words.join(" ")
     }
 
-    fn train(&self, project: &mut Project, out: &Path) -> ramp::Result<Trained> {
+    fn train(&self, project: &mut Project, checkpoints: &Path) -> ramp::Result<Trained> {
         let every = (project.train.iterations / 20).clamp(10, 500);
         Trainer::new(project.train.clone())?
-            .checkpoints(out.join("checkpoint"), every)
+            .checkpoints(checkpoints, every)
             .observer(Bar::new())
             .fit(&mut project.model, &project.data)
     }
@@ -223,36 +228,6 @@ fn name_of(model: &Path) -> String {
         Some(folder) if stem == "model" => folder,
         _ => stem,
     }
-}
-
-/// Takes away a file of an older run, if it is there.
-fn remove(path: &Path) -> Result<(), Failure> {
-    match std::fs::remove_file(path) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-            Err(ramp::storage::StorageError::File {
-                action: "remove",
-                path: path.into(),
-                source: e,
-            }
-            .into())
-        }
-        _ => Ok(()),
-    }
-}
-
-fn write_metrics(out: &Path, records: &[Record]) -> Result<(), Failure> {
-    let mut text = String::new();
-    for record in records {
-        text += &serde_json::to_string(record).map_err(|e| Failure {
-            sentence: format!("a metric cannot be written: {e}"),
-            user: false,
-        })?;
-        text.push('\n');
-    }
-    Ok(write_atomically(
-        &out.join("metrics.jsonl"),
-        text.as_bytes(),
-    )?)
 }
 
 /// The findings as a person reads them.

@@ -1,35 +1,34 @@
 //! From a finished fit to the page that shows it; `ramp report` builds it again.
 
+use crate::gaps::{Gaps, shown_columns};
 use crate::output::say;
-use crate::{Ending, Failure, printing};
+use crate::{Ending, Failure};
 use clap::Args;
 use ramp::family::Belief;
-use ramp::storage::write_atomically;
-use ramp::train::Record;
+use ramp::storage::StorageError;
+use ramp::train::{Record, Records};
 use ramp_cli::report::{
-    Band, Contribution, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, OverTime,
-    Prior, Report, Sequence, StepCurve, TrainingPoint, Values, Variable, page,
+    Band, Contribution, Coordinate, DataColumn, FreeEnergy, Latent, OverTime, Prior, Report,
+    Sequence, StepCurve, TrainingPoint, Values, Variable, page,
 };
 use ramp_io::encode::Encoding;
-use ramp_io::source::{Content, SampleReader, Samples};
+use ramp_io::run::RunFolder;
+use ramp_io::source::Samples;
 use ramp_io::stream::{Horizon, posterior_columns, posterior_values};
-use ramp_io::table::{self, columns as columns_of};
 use ramp_io::{Findings, ModelFile, Project, Run};
-use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// Rows whose posteriors the page shows.
 const SHOWN_ROWS: usize = 2000;
-/// Columns that the page offers for colours.
-const SHOWN_COLUMNS: usize = 100;
+/// Wider files are shown by the model's columns alone.
+const MOST_COLUMNS: usize = 400;
 /// Points on the training curve.
 const CURVE_POINTS: usize = 600;
 /// Steps of a sequence that the page shows over time, and those to come.
 const SHOWN_STEPS: usize = 200;
 const FORETOLD_STEPS: u32 = 20;
-/// Patterns of missing columns.
-const PATTERNS: usize = 16;
 
 #[derive(Args)]
 pub struct Rebuild {
@@ -43,14 +42,15 @@ pub struct Rebuild {
 impl Rebuild {
     pub fn run(self) -> Result<Ending, Failure> {
         let run = Run::open(&self.run)?;
-        let mut file = ModelFile::read(&self.run.join("model.toml"))?;
+        let mut file = ModelFile::read(&run.model_file()?)?;
         if let Some(data) = self.data {
             file.data.file = Some(data);
         }
         let mut project = Project::prepare(file)?;
         let same = project.model.spec() == run.model.spec()
             && project.encoder == run.encoder
-            && project.training.len() == run.population;
+            && project.training.len() == run.population
+            && project.data.fingerprint() == run.data;
         if !same {
             return Err(Failure::user(format!(
                 "the data is not what `{}` was fitted to; name that with --data",
@@ -61,7 +61,8 @@ impl Rebuild {
             .model
             .parameters_mut()
             .copy_from_slice(run.model.parameters());
-        let records = read_metrics(&self.run.join("metrics.jsonl"))?;
+        let records = read_metrics(&run.metrics()?)?;
+        let shown = Shown::of(&project)?;
         let findings = Findings::of(&project)?;
         let facts = vec![
             (
@@ -80,63 +81,43 @@ impl Rebuild {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        let report = build(&name, &project, &records, &findings, facts)?;
-        printing::check_writable(&self.run)?;
-        write(&self.run, &report)?;
+        let report = build(&name, &project, &shown, &records, &findings, facts)?;
+        RunFolder::claim_finished(&self.run)?.replace_report(&page(&report))?;
         say!("report: {}\n", self.run.join("report.html").display());
         Ok(Ending::Done)
     }
 }
 
 fn read_metrics(path: &Path) -> Result<Vec<Record>, Failure> {
-    let text = std::fs::read(path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => Failure::user(format!(
-            "there is no `{}`; `ramp fit` writes it, so the run is not whole",
-            path.display()
-        )),
-        _ => ramp::storage::StorageError::File {
-            action: "read",
-            path: path.to_path_buf(),
-            source,
-        }
-        .into(),
-    })?;
-    // What is not UTF-8 is no JSON either, and its line is named below.
-    let text = String::from_utf8_lossy(&text);
-    text.lines()
-        .enumerate()
-        .map(|(i, line)| {
-            serde_json::from_str(line).map_err(|e| {
-                Failure::user(format!(
-                    "`{}` is damaged in line {}: {e}",
-                    path.display(),
-                    i + 1
-                ))
-            })
-        })
-        .collect()
-}
-
-/// Writes the page.
-pub fn write(out: &Path, report: &Report) -> Result<(), Failure> {
-    Ok(write_atomically(
-        &out.join("report.html"),
-        page(report).as_bytes(),
-    )?)
+    let failed = |source| StorageError::File {
+        action: "read",
+        path: path.to_path_buf(),
+        source,
+    };
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let mut records = Records::default();
+    for (i, line) in BufReader::new(file).split(b'\n').enumerate() {
+        let record = serde_json::from_slice(&line.map_err(failed)?);
+        records.push(record.map_err(|e| {
+            let (path, line) = (path.display(), i + 1);
+            Failure::user(format!("`{path}` is damaged in line {line}: {e}"))
+        })?);
+    }
+    Ok(records.into_vec())
 }
 
 /// Gathers what the page shows.
 pub fn build(
     name: &str,
     project: &Project,
+    shown: &Shown,
     records: &[Record],
     findings: &Findings,
     facts: Vec<(String, String)>,
 ) -> Result<Report, Failure> {
     let chosen = chosen(project);
-    let whole = with_all_columns(project)?;
-    let samples = whole.select(&chosen)?;
-    let items = items(&samples);
+    let samples = &shown.samples;
+    let items = items(samples);
     let model = &project.model;
     let posterior = model.posterior(&project.data.select(&chosen))?;
     let chain = project.file.chain();
@@ -207,7 +188,7 @@ pub fn build(
         });
     }
 
-    let columns = columns(project, &whole, &samples, &items);
+    let columns = columns(project, shown, &items);
     Ok(Report {
         title: name.into(),
         data: project
@@ -225,9 +206,9 @@ pub fn build(
         latents,
         training: training(records),
         sampled_rows: items.len(),
-        missing_patterns: patterns(&whole, &columns),
+        missing_patterns: shown.gaps.patterns.clone(),
         observed_columns: project.encoder.columns().len(),
-        missing_cells: missing_cells(project),
+        missing_cells: shown.gaps.cells,
         columns,
         settings: project.file.resolved(&project.train)?,
         facts,
@@ -312,18 +293,20 @@ fn chosen(project: &Project) -> Vec<u32> {
         .collect()
 }
 
-/// The samples with all columns of their file, so that they can be coloured by what the model has not seen.
-fn with_all_columns(project: &Project) -> Result<Cow<'_, Samples>, Failure> {
-    let own = Ok(Cow::Borrowed(&project.samples));
-    let Some(path) = &project.file.data.file else {
-        return own;
-    };
-    let mut reader = SampleReader::open(path, project.file.chain(), None)?;
-    match reader.schema() {
-        Some(schema) if schema.fields().len() <= 4 * SHOWN_COLUMNS => {
-            Ok(Cow::Owned(project.cut(reader.rest()?)))
-        }
-        _ => own,
+/// What the page shows of the data. It is read before training: what happens to the file later is nothing to the fit.
+pub struct Shown {
+    /// Some samples with all columns of their file, so that they can be coloured by what the model has not seen.
+    samples: Samples,
+    gaps: Gaps,
+}
+
+impl Shown {
+    pub fn of(project: &Project) -> Result<Self, Failure> {
+        let whole = project.with_all_columns(MOST_COLUMNS)?;
+        Ok(Shown {
+            samples: whole.select(&chosen(project))?,
+            gaps: Gaps::of(project, &whole),
+        })
     }
 }
 
@@ -422,51 +405,12 @@ fn training(records: &[Record]) -> Vec<TrainingPoint> {
         .collect()
 }
 
-/// The fraction of the model's cells that is missing; of arrays, of their observations.
-fn missing_cells(project: &Project) -> f64 {
-    let parts: Vec<f64> = match project.samples.table() {
-        Some(table) => {
-            let of = |name: &String| fraction(&table::column(table, name).ok()?.missing());
-            project.encoder.columns().iter().filter_map(of).collect()
-        }
-        None => {
-            let observations = project.encoder.observations.iter();
-            observations
-                .map(|o| printing::missing(project, &o.name))
-                .collect()
-        }
-    };
-    parts.iter().sum::<f64>() / parts.len().max(1) as f64
-}
-
-/// How many are, of all.
-fn fraction(are: &[bool]) -> Option<f64> {
-    let count = are.iter().filter(|&&is| is).count();
-    (!are.is_empty()).then(|| count as f64 / are.len() as f64)
-}
-
-fn columns(
-    project: &Project,
-    whole: &Samples,
-    samples: &Samples,
-    items: &[Item],
-) -> Vec<DataColumn> {
-    let Content::Table(table) = &samples.content else {
-        return vec![];
-    };
+fn columns(project: &Project, shown: &Shown, items: &[Item]) -> Vec<DataColumn> {
     let used = project.encoder.columns();
-    let whole = whole.table();
-    let mut columns: Vec<_> = columns_of(table).collect();
-    // Those of the model first, the others after.
-    columns.sort_by_key(|c| !used.iter().any(|name| name == c.name()));
-    columns
+    shown_columns(project, &shown.samples)
         .into_iter()
-        .take(SHOWN_COLUMNS)
-        .map(|column| {
-            let of = whole
-                .and_then(|table| table::column(table, column.name()).ok())
-                .unwrap_or(column);
-            let missing = fraction(&of.missing()).unwrap_or(0.0);
+        .zip(&shown.gaps.columns)
+        .map(|(column, &missing)| {
             let categorical = project.encoder.observations.iter().any(|o| {
                 o.columns.iter().any(|name| name == column.name())
                     && matches!(o.encoding, Encoding::Categorical { .. })
@@ -509,29 +453,4 @@ fn columns(
             }
         })
         .collect()
-}
-
-/// The most frequent sets of columns missing together, over those that the page shows, in the same order.
-fn patterns(whole: &Samples, shown: &[DataColumn]) -> Vec<MissingPattern> {
-    let Some(table) = whole.table() else {
-        return vec![];
-    };
-    let columns: Vec<_> = shown
-        .iter()
-        .filter_map(|column| table::column(table, &column.name).ok())
-        .map(|column| column.missing())
-        .collect();
-    let mut counts: HashMap<Vec<bool>, usize> = HashMap::new();
-    for row in 0..table.num_rows() {
-        *counts
-            .entry(columns.iter().map(|missing| missing[row]).collect())
-            .or_default() += 1;
-    }
-    let mut patterns: Vec<MissingPattern> = counts
-        .into_iter()
-        .map(|(missing, rows)| MissingPattern { missing, rows })
-        .collect();
-    patterns.sort_by(|a, b| b.rows.cmp(&a.rows).then(a.missing.cmp(&b.missing)));
-    patterns.truncate(PATTERNS);
-    patterns
 }

@@ -3,7 +3,7 @@
 use crate::output::say;
 use crate::{Ending, Failure};
 use clap::Args;
-use ramp::storage::write_atomically;
+use ramp::storage::{same_file, write_atomically};
 use ramp_io::table::{
     ColumnSummary, Distinct, Identifier, Kind, is_comma_number, open_table, summarize,
 };
@@ -25,9 +25,22 @@ impl Init {
     pub fn run(self) -> Result<Ending, Failure> {
         let user = |sentence: String| Failure::user(sentence);
         let out = self.out.unwrap_or_else(|| self.data.with_extension("toml"));
+        if same_file(&out, &self.data) {
+            return Err(user(format!(
+                "`{}` is the data, which the model file would write over; --out takes another name",
+                out.display()
+            )));
+        }
         if out.exists() && !self.overwrite {
             return Err(user(format!(
                 "`{}` is there already; --overwrite replaces it, --out takes another name",
+                out.display()
+            )));
+        }
+        let is_model = out.extension().is_some_and(|ending| ending == "toml");
+        if out.exists() && !is_model {
+            return Err(user(format!(
+                "`{}` does not end in .toml, and --overwrite replaces model files only; --out takes another name",
                 out.display()
             )));
         }

@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use ramp::model::Transition;
+use ramp::storage::{PendingFile, StorageError, remove_leftovers};
 use ramp::train::TriedStart;
 use ramp_io::Project;
 use ramp_io::source::Windows;
@@ -191,7 +192,7 @@ pub fn missing(project: &Project, name: &str) -> f64 {
     gone as f64 / all.max(1) as f64
 }
 
-/// Whether files can be written into a folder, which is made if it is not there.
+/// Whether files can be written into a folder, which is made if it is not there. What killed commands left there is removed.
 pub fn check_writable(folder: &Path) -> Result<(), Failure> {
     let failed = |source: std::io::Error| {
         Failure::user(format!(
@@ -200,7 +201,10 @@ pub fn check_writable(folder: &Path) -> Result<(), Failure> {
         ))
     };
     std::fs::create_dir_all(folder).map_err(failed)?;
-    let trial = folder.join(format!(".ramp.{}.tmp", std::process::id()));
-    std::fs::write(&trial, b"").map_err(failed)?;
-    std::fs::remove_file(&trial).map_err(failed)
+    remove_leftovers(folder);
+    match PendingFile::create(&folder.join(".ramp-trial")) {
+        Ok(_) => Ok(()),
+        Err(StorageError::File { source, .. }) => Err(failed(source)),
+        Err(error) => Err(error.into()),
+    }
 }

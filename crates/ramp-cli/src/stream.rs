@@ -41,7 +41,7 @@ pub struct Impute {
     #[arg(long)]
     out: PathBuf,
     /// Draw so many filled copies of every row, told apart by a column `draw`, in place of one best guess
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1000))]
     draws: Option<u16>,
     /// Seed of the draws
     #[arg(long, default_value_t = 0)]

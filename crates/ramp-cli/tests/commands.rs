@@ -53,6 +53,7 @@ fn a_fit_leaves_its_files_and_says_what_it_found() {
     let scene = Scene::new();
     let (printed, noted) = scene.does(&["fit", "model.toml", "--out", "run"]);
     for file in [
+        "run.json",
         "model.toml",
         "weights.safetensors",
         "checkpoint/checkpoint.safetensors",

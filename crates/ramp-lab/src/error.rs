@@ -65,14 +65,6 @@ pub enum LabError {
         /// What the renderer said.
         reason: String,
     },
-    /// A file could not be written.
-    #[error("cannot write {}: {source}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: std::io::Error,
-    },
 }
 
 /// Errors of the engine's rooms come in by its front door.

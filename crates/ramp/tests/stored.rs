@@ -206,7 +206,9 @@ fn changed(
     path: &Path,
     change: impl FnOnce(&mut serde_json::Value, &mut Vec<(String, Vec<f32>)>),
 ) -> PathBuf {
-    let (text, arrays) = read_tensors(path).unwrap().unwrap();
+    let stored = read_tensors(path).unwrap().unwrap();
+    let text = stored.text.clone();
+    let arrays = stored.arrays().unwrap().single;
     let mut header = serde_json::from_str(&text).unwrap();
     let mut arrays: Vec<_> = arrays.into_iter().collect();
     arrays.sort_by(|a, b| a.0.cmp(&b.0));
@@ -214,7 +216,7 @@ fn changed(
     let to = path.with_file_name("changed.safetensors");
     let tensors = arrays
         .iter()
-        .map(|(name, values)| (name.clone(), vec![values.len()], &values[..]))
+        .map(|(name, values)| (name.clone(), vec![values.len()], (&values[..]).into()))
         .collect();
     write_tensors(&to, tensors, &header.to_string()).unwrap();
     to

@@ -15,6 +15,7 @@ use crate::progress::Bar;
 use crate::{Ending, Failure};
 use clap::Subcommand;
 use ramp::train::Control;
+use ramp_io::run::FolderLock;
 use ramp_lab::error::LabError;
 use ramp_lab::harness::{Experiment as Settings, Finished, RunInfo, Step, TrainingRun, Watch};
 use std::path::Path;
@@ -107,6 +108,7 @@ fn report<E: Settings>(
     out: &Path,
     table: fn(&E::Results) -> String,
 ) -> Result<Ending, Failure> {
+    let _lock = FolderLock::take(out)?;
     let outcome = {
         // The bar is gone before anything is printed.
         let mut bar = Bar::new();

@@ -92,6 +92,17 @@ pub enum ArrayError {
         /// Which array, counted from 1.
         place: usize,
     },
+    /// A name that would lead out of the folder that an archive is unpacked in.
+    #[error(
+        "an array for `{}` is named `{}`, which as a file in an archive would lead elsewhere: give it a name without `..`, `\\` and a leading `/`",
+        path.display(), shortened(&name.escape_debug().to_string())
+    )]
+    Leads {
+        /// The file.
+        path: PathBuf,
+        /// The name.
+        name: String,
+    },
     /// Two arrays to be written share a name.
     #[error("two arrays for `{}` are named `{name}`: give them different names", path.display())]
     SameName {

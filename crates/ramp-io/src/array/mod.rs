@@ -94,6 +94,9 @@ pub fn write_arrays(path: &Path, arrays: &[Array], deflate: bool) -> Result<()> 
             }
             .into());
         }
+        if archive {
+            check_member(path, &array.name)?;
+        }
         if arrays[..place].iter().any(|other| other.name == array.name) {
             return Err(ArrayError::SameName {
                 path: path.to_path_buf(),
@@ -129,6 +132,22 @@ pub fn write_arrays(path: &Path, arrays: &[Array], deflate: bool) -> Result<()> 
         to.into_inner().map_err(|e| failed(e.into_error()))?
     };
     Ok(file.commit()?)
+}
+
+/// Checks that an array of this name stays where its archive is unpacked.
+pub(crate) fn check_member(path: &Path, name: &str) -> Result<(), ArrayError> {
+    let leads = name.starts_with('/')
+        || name.contains('\\')
+        || name.get(1..2) == Some(":")
+        || name.chars().any(char::is_control)
+        || name.split('/').any(|part| part == "..");
+    match leads {
+        false => Ok(()),
+        true => Err(ArrayError::Leads {
+            path: path.to_path_buf(),
+            name: name.to_string(),
+        }),
+    }
 }
 
 fn write_array(to: &mut dyn Write, array: &Array) -> io::Result<()> {

@@ -200,6 +200,17 @@ impl Encoder {
         })
     }
 
+    /// All scales, in order.
+    pub(crate) fn scales_mut(&mut self) -> impl Iterator<Item = &mut Scale> {
+        self.observations
+            .iter_mut()
+            .flat_map(|o| match &mut o.encoding {
+                Encoding::Number { scale } => std::slice::from_mut(scale),
+                Encoding::Vector { scales } => &mut scales[..],
+                Encoding::Categorical { .. } | Encoding::Image { .. } => &mut [],
+            })
+    }
+
     /// The columns or arrays that are needed, each once.
     pub fn columns(&self) -> Vec<String> {
         let mut seen = HashSet::new();

@@ -19,6 +19,22 @@ pub enum ModelFileError {
         /// The folder.
         path: PathBuf,
     },
+    /// It is a pipe or a device.
+    #[error("`{}` is a pipe or a device, not a model file; write it into a file first", path.display())]
+    NotAFile {
+        /// The pipe.
+        path: PathBuf,
+    },
+    /// It is longer than any model file.
+    #[error("`{}` has {megabytes} MB, and a model file has at most {most} MB; is it the data?", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// How long it is.
+        megabytes: u64,
+        /// How long one may be.
+        most: u64,
+    },
     /// It is no text.
     #[error("`{}` is not text in UTF-8", path.display())]
     NotText {

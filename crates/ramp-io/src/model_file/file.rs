@@ -18,6 +18,8 @@ use toml::{Table, Value};
 
 /// The newest form of model files.
 const VERSION: i64 = 1;
+/// Trees of a million leaves are described in less.
+const LONGEST: u64 = 32 << 20;
 
 /// A model file, read and checked as far as it can be without the data.
 ///
@@ -209,6 +211,20 @@ pub struct NetworkSettings {
 impl ModelFile {
     /// Reads a model file; a relative data file is looked for beside it.
     pub fn read(path: &Path) -> Result<Self> {
+        match std::fs::metadata(path) {
+            Ok(found) if found.is_file() && found.len() > LONGEST => {
+                return Err(ModelFileError::TooLong {
+                    path: path.into(),
+                    megabytes: found.len() >> 20,
+                    most: LONGEST >> 20,
+                }
+                .into());
+            }
+            Ok(found) if !found.is_file() && !found.is_dir() => {
+                return Err(ModelFileError::NotAFile { path: path.into() }.into());
+            }
+            _ => {}
+        }
         let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
             std::io::ErrorKind::InvalidData => ModelFileError::NotText { path: path.into() }.into(),
             std::io::ErrorKind::IsADirectory => {

@@ -21,6 +21,12 @@ pub enum RunError {
         /// Whether they are sequences.
         chain: bool,
     },
+    /// The data became another while it was read.
+    #[error("`{}` was changed while it was read; run the command again when it is complete", path.display())]
+    DataChanged {
+        /// The file.
+        path: PathBuf,
+    },
     /// Settings for one step of a chain.
     #[error("[latents.{name}]: all steps of a chain have the same family, which [latents] gives")]
     LatentOfChain {
@@ -62,20 +68,101 @@ pub enum RunError {
         path: PathBuf,
     },
     /// A folder without a finished run.
-    #[error("`{}` is no finished run: it has no weights.safetensors", folder.display())]
+    #[error("`{}` is no finished run", folder.display())]
     NotFinished {
         /// The folder.
         folder: PathBuf,
         /// Whether a fit was begun there and can be finished.
         begun: bool,
     },
-    /// The weights carry no header, or one that nobody can read.
-    #[error("`{}` has {what}: {why}", path.display())]
+    /// A run is in the folder already.
+    #[error("`{}` holds a run already", folder.display())]
+    Occupied {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// There is no training to go on with.
+    #[error(
+        "there is no run in `{}` to go on with{}",
+        folder.display(),
+        if *gone { ": its checkpoint is gone" } else { "" }
+    )]
+    NothingToResume {
+        /// The folder.
+        folder: PathBuf,
+        /// Whether there was one.
+        gone: bool,
+    },
+    /// A file is where the folder should be.
+    #[error("`{}` is a file", folder.display())]
+    FolderIsFile {
+        /// The file.
+        folder: PathBuf,
+    },
+    /// A file that would be written over is the model file or the data.
+    #[error("`{}` is read, and the run would write over it", path.display())]
+    OverInput {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file that would be written over is no run's.
+    #[error(
+        "`{}` would be written over, and it is not from a run of this version: no run.json beside it names it",
+        path.display()
+    )]
+    NotFromRun {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file that would be written over was changed since the run wrote it.
+    #[error(
+        "`{}` would be written over, and it was changed since the run wrote it; move it away if you need it, or remove it",
+        path.display()
+    )]
+    ChangedByHand {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another process writes to the folder.
+    #[error(
+        "another process{} is writing to `{}`; wait until it has ended",
+        process.map_or(String::new(), |id| format!(" ({id})")),
+        folder.display()
+    )]
+    Busy {
+        /// The folder.
+        folder: PathBuf,
+        /// The process, if it says.
+        process: Option<u32>,
+    },
+    /// The list of a run's files cannot be read.
+    #[error("`{}` is damaged: {why}", path.display())]
+    Manifest {
+        /// The list.
+        path: PathBuf,
+        /// What the reader said.
+        why: String,
+    },
+    /// A file of a run is not what the run wrote.
+    #[error(
+        "`{}` is not what the run wrote: its checksum differs; restore it from a copy or fit the model again",
+        path.display()
+    )]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file of a run is not there.
+    #[error("there is no `{}`, so the run is not whole; restore it from a copy or fit the model again", path.display())]
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The weights carry no header of a run.
+    #[error("`{}` has a damaged header: {why}", path.display())]
     Header {
         /// The file of weights.
         path: PathBuf,
-        /// `no header of a run`, `a damaged header`.
-        what: &'static str,
         /// What the reader said.
         why: String,
     },

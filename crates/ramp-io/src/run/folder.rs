@@ -1,9 +1,13 @@
 //! A run folder: the trained model, how its data was encoded, and the samples that new ones are compared with.
 
+use super::claim::not_finished;
+use super::manifest::{
+    MANIFEST, METRICS, MODEL, NAMES, RunFiles, SUPPORT_ARRAYS, SUPPORT_TABLE, WEIGHTS,
+};
 use super::{Project, RunError};
 use crate::Result;
 use crate::array::write_arrays;
-use crate::encode::Encoder;
+use crate::encode::{Encoder, Scale};
 use crate::model_file::{Chain, ModelFile};
 use crate::source::{Content, SampleReader, Samples};
 use crate::table::{TableReader, create_table, select_rows};
@@ -11,15 +15,13 @@ use arrow_schema::Schema;
 use ramp::data::Dataset;
 use ramp::infer::SupportSet;
 use ramp::model::{Model, ModelBuilder, ModelSpec};
-use ramp::storage::{read_tensors, write_atomically, write_tensors};
+use ramp::storage::{Arrays, Numbers, read_tensors, write_tensors};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// The form of run folders.
-const VERSION: u32 = 2;
 /// The most samples that a run keeps to compare others with.
 const SUPPORT: usize = 2000;
 /// The most numbers that they may have together.
@@ -27,8 +29,9 @@ const SUPPORT_NUMBERS: usize = 1 << 25;
 
 /// A trained model in its folder.
 ///
-/// `model.toml` says everything about how it was made, `weights.safetensors` holds the networks, and `support.csv` (or
-/// `.npz`) some of the training samples as they stood in their file.
+/// `run.json` names all files with their checksums, `model.toml` says everything about how it was made, `weights.safetensors` holds
+/// the networks, and `support.csv` (or `.npz`) some of the training samples as they stood in their file. Every file is compared with
+/// its checksum before it is used.
 #[derive(Debug)]
 pub struct Run {
     /// How data is encoded.
@@ -39,65 +42,93 @@ pub struct Run {
     pub model: Model,
     /// The number of training samples.
     pub population: usize,
-    folder: PathBuf,
+    /// The fingerprint of the data that it was fitted to.
+    pub data: u64,
+    files: RunFiles,
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Header {
-    version: u32,
-    software: String,
     model: ModelSpec,
+    /// Without its rank scales, of which wide tables have so many that they are arrays of their own.
     encoder: Encoder,
     chain: Option<Chain>,
     population: usize,
+    data: u64,
 }
 
-fn weights_file(folder: &Path) -> PathBuf {
-    folder.join("weights.safetensors")
+/// Arrays of all rank scales, one after the other.
+const SCALES: [&str; 3] = ["scales.lengths", "scales.values", "scales.scores"];
+
+/// Takes the numbers of rank scales out of an encoder.
+fn detach_scales(encoder: &mut Encoder) -> [Vec<f64>; 3] {
+    let [mut lengths, mut all_values, mut all_scores] = [const { Vec::new() }; 3];
+    for scale in encoder.scales_mut() {
+        if let Scale::Rank { values, scores } = scale {
+            lengths.push(values.len() as f64);
+            all_values.append(values);
+            all_scores.append(scores);
+        }
+    }
+    [lengths, all_values, all_scores]
 }
 
-fn support_file(folder: &Path, content: &Content) -> PathBuf {
-    folder.join(match content {
-        Content::Table(_) => "support.csv",
-        Content::Arrays(_) => "support.npz",
-    })
+/// Puts them back; `None` if they do not fit.
+fn attach_scales(encoder: &mut Encoder, arrays: &mut Arrays) -> Option<()> {
+    let [lengths, all_values, all_scores] = SCALES.map(|name| arrays.double.remove(name));
+    let (mut lengths, mut at) = (lengths?.into_iter(), 0_usize);
+    let (all_values, all_scores) = (all_values?, all_scores?);
+    for scale in encoder.scales_mut() {
+        if let Scale::Rank { values, scores } = scale {
+            let end = lengths.next().and_then(|n| at.checked_add(n as usize))?;
+            *values = all_values.get(at..end)?.to_vec();
+            *scores = all_scores.get(at..end)?.to_vec();
+            at = end;
+        }
+    }
+    (lengths.next().is_none() && at == all_values.len() && at == all_scores.len()).then_some(())
+}
+
+/// Writes the samples that a run keeps.
+pub(super) fn write_support(project: &Project, folder: &Path) -> Result<()> {
+    let support = kept(project)?;
+    match &support.content {
+        Content::Arrays(arrays) => write_arrays(&folder.join(SUPPORT_ARRAYS), arrays, true),
+        Content::Table(table) => {
+            let mut writer = create_table(&folder.join(SUPPORT_TABLE), table.schema_ref())?;
+            writer.write(table)?;
+            writer.finish()
+        }
+    }
+}
+
+/// Writes the networks, and how data becomes their inputs.
+pub(super) fn write_weights(project: &Project, folder: &Path) -> Result<()> {
+    let model = &project.model;
+    let mut encoder = project.encoder.clone();
+    let scales = detach_scales(&mut encoder);
+    let header = Header {
+        model: model.spec().clone(),
+        encoder,
+        chain: project.file.chain().cloned(),
+        population: project.training.len(),
+        data: project.data.fingerprint(),
+    };
+    let text = serde_json::to_string(&header).map_err(RunError::Write)?;
+    let networks = model
+        .named_parameters()
+        .into_iter()
+        .map(|(name, shape, span)| (name, shape, Numbers::from(&model.parameters()[span])));
+    let scales = SCALES
+        .iter()
+        .zip(&scales)
+        .map(|(name, x)| (name.to_string(), vec![x.len()], Numbers::from(&x[..])));
+    let arrays = networks.chain(scales).collect();
+    Ok(write_tensors(&folder.join(WEIGHTS), arrays, &text)?)
 }
 
 impl Run {
-    /// Writes a trained project into a folder. The weights come last: where they are, the rest is.
-    pub fn save(project: &Project, folder: &Path) -> Result<()> {
-        write_atomically(
-            &folder.join("model.toml"),
-            project.file.resolved(&project.train)?.as_bytes(),
-        )?;
-        let support = kept(project)?;
-        let path = support_file(folder, &support.content);
-        match &support.content {
-            Content::Arrays(arrays) => write_arrays(&path, arrays, true)?,
-            Content::Table(table) => {
-                let mut writer = create_table(&path, table.schema_ref())?;
-                writer.write(table)?;
-                writer.finish()?;
-            }
-        }
-        let model = &project.model;
-        let header = Header {
-            version: VERSION,
-            software: env!("CARGO_PKG_VERSION").into(),
-            model: model.spec().clone(),
-            encoder: project.encoder.clone(),
-            chain: project.file.chain().cloned(),
-            population: project.training.len(),
-        };
-        let text = serde_json::to_string(&header).map_err(RunError::Write)?;
-        let arrays = model
-            .named_parameters()
-            .into_iter()
-            .map(|(name, shape, span)| (name, shape, &model.parameters()[span]))
-            .collect();
-        Ok(write_tensors(&weights_file(folder), arrays, &text)?)
-    }
-
     /// Opens a run folder.
     pub fn open(folder: &Path) -> Result<Self> {
         if folder.is_file() {
@@ -106,53 +137,33 @@ impl Run {
             }
             .into());
         }
-        let path = weights_file(folder);
-        let Some((text, mut arrays)) = read_tensors(&path)? else {
-            return Err(RunError::NotFinished {
-                folder: folder.into(),
-                begun: folder.join("checkpoint").is_dir(),
-            }
-            .into());
+        let files = match RunFiles::of(folder)? {
+            Some(files) if files.manifest.finished => files,
+            _ => return Err(not_finished(folder).into()),
         };
-        let header_error = |what: &'static str, why: String| RunError::Header {
+        let path = files.checked(WEIGHTS)?;
+        let Some(stored) = read_tensors(&path)? else {
+            return Err(RunError::Gone { path }.into());
+        };
+        let damaged = |why: String| RunError::Header {
             path: path.clone(),
-            what,
             why,
         };
-        #[derive(Deserialize)]
-        struct Version {
-            version: u32,
-            software: String,
+        let parsed = serde_json::from_str(&stored.text);
+        let header: Header = parsed.map_err(|e| damaged(e.to_string()))?;
+        let mut arrays = stored.arrays()?;
+        let mut encoder = header.encoder;
+        let attached = attach_scales(&mut encoder, &mut arrays).is_some();
+        let chains = header.chain.is_some() == encoder.chain;
+        if !attached || !encoder.is_sound() || header.population == 0 || !chains {
+            return Err(damaged("scales or levels that cannot be".into()).into());
         }
-        let writer: Version = serde_json::from_str(&text)
-            .map_err(|e| header_error("no header of a run", e.to_string()))?;
-        if writer.version > VERSION {
-            return Err(RunError::Newer {
-                path,
-                software: writer.software,
-                this: env!("CARGO_PKG_VERSION"),
-            }
-            .into());
-        }
-        if writer.version < VERSION {
-            return Err(RunError::Older {
-                path,
-                software: writer.software,
-                this: env!("CARGO_PKG_VERSION"),
-            }
-            .into());
-        }
-        let header: Header = serde_json::from_str(&text)
-            .map_err(|e| header_error("a damaged header", e.to_string()))?;
-        let chains = header.chain.is_some() == header.encoder.chain;
-        if !header.encoder.is_sound() || header.population == 0 || !chains {
-            return Err(
-                header_error("a damaged header", "scales or levels that cannot be".into()).into(),
-            );
-        }
-        let mut model = ModelBuilder::from_spec(header.model)?.build_as_stored()?;
+        let there = arrays.single.values().map(Vec::len).sum();
+        let mut model = ModelBuilder::from_spec(header.model)?
+            .stored_parameters(there)
+            .build_as_stored()?;
         for (name, _, span) in model.named_parameters() {
-            match arrays.remove(&name) {
+            match arrays.single.remove(&name) {
                 Some(values)
                     if values.len() == span.len() && values.iter().all(|x| x.is_finite()) =>
                 {
@@ -163,26 +174,34 @@ impl Run {
             }
         }
         Ok(Run {
-            encoder: header.encoder,
+            encoder,
             chain: header.chain,
             model,
             population: header.population,
-            folder: folder.to_path_buf(),
+            data: header.data,
+            files,
         })
     }
 
     /// The files that make up a run and must not be written over.
     pub fn files(&self) -> Vec<PathBuf> {
-        ["model.toml", "support.csv", "support.npz"]
-            .map(|name| self.folder.join(name))
-            .into_iter()
-            .chain([weights_file(&self.folder)])
-            .collect()
+        let names = NAMES.into_iter().chain([MANIFEST]);
+        names.map(|name| self.files.path(name)).collect()
+    }
+
+    /// The model file with all settings, as it was kept.
+    pub fn model_file(&self) -> Result<PathBuf> {
+        self.files.checked(MODEL)
+    }
+
+    /// The records of training, as they were kept.
+    pub fn metrics(&self) -> Result<PathBuf> {
+        self.files.checked(METRICS)
     }
 
     /// The data that it was fitted to, as its model file names it.
     pub fn data_file(&self) -> Result<PathBuf> {
-        let file = ModelFile::read(&self.folder.join("model.toml"))?;
+        let file = ModelFile::read(&self.model_file()?)?;
         Ok(file.data.file.ok_or(RunError::NoData)?)
     }
 
@@ -257,11 +276,9 @@ impl Run {
 
     /// The training samples that were kept, none of them cut.
     pub fn support_series(&self) -> Result<Samples> {
-        let csv = self.folder.join("support.csv");
-        let path = if csv.exists() {
-            csv
-        } else {
-            self.folder.join("support.npz")
+        let path = match self.files.manifest.files.contains_key(SUPPORT_ARRAYS) {
+            true => self.files.checked(SUPPORT_ARRAYS)?,
+            false => self.files.checked(SUPPORT_TABLE)?,
         };
         let mut reader = SampleReader::open(&path, self.chain.as_ref(), None)?;
         reader.rest()

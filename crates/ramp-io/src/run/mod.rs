@@ -1,10 +1,17 @@
 //! From a model file to a trained model in its folder: the project that is trained, and the run that stays.
 
+mod claim;
 mod error;
 mod folder;
+mod lock;
+mod manifest;
 mod project;
+#[cfg(test)]
+mod tests;
 
+pub use claim::{Intent, RunFolder};
 pub use error::RunError;
 pub use folder::Run;
 pub(crate) use folder::support_samples;
+pub use lock::FolderLock;
 pub use project::Project;

@@ -4,12 +4,14 @@ use super::RunError;
 use crate::encode::{Encoder, Encoding, found_in};
 use crate::model_file::{ModelFile, TreeSettings};
 use crate::source::{SampleReader, Samples, Sequence, Windows};
+use crate::table::{self, Column, columns};
 use crate::{Error, Result};
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, Tying, VariableId};
 use ramp::model::{Initialisation, Model};
 use ramp::network::{ConvLayer, ConvSpec, NetworkSpec};
 use ramp::train::{Observer, TrainSpec, TriedStart, start_chain};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -103,7 +105,7 @@ impl Project {
 
 impl Project {
     /// Cuts other columns of the project's rows as the project's samples were.
-    pub fn cut(&self, samples: Samples) -> Samples {
+    fn cut(&self, samples: Samples) -> Samples {
         match &self.windows {
             Some(windows) => samples.cut(windows.length, self.file.data.holdout).0,
             None => samples,
@@ -173,6 +175,31 @@ fn check_latents(file: &ModelFile, path: &Path) -> Result<()> {
             path: path.into(),
         }
         .into()),
+    }
+}
+
+impl Project {
+    /// The samples with all columns of their file, or with the model's alone where the file has more than `most` or holds arrays. The file is
+    /// read once more, so this is for before training; if it is not the same any more, that is an error.
+    pub fn with_all_columns(&self, most: usize) -> Result<Cow<'_, Samples>> {
+        let own = &self.samples;
+        let (Some(path), Some(used)) = (&self.file.data.file, own.table()) else {
+            return Ok(Cow::Borrowed(own));
+        };
+        let mut reader = SampleReader::open(path, self.file.chain(), None)?;
+        if (reader.schema()).is_none_or(|schema| schema.fields().len() > most) {
+            return Ok(Cow::Borrowed(own));
+        }
+        let changed = || RunError::DataChanged { path: path.clone() };
+        let all = self.cut(reader.rest()?);
+        let same = |column: Column<'_>| {
+            let again = all.table().map(|table| table::column(table, column.name()));
+            again.is_some_and(|again| again.is_ok_and(|again| again.cells == column.cells))
+        };
+        match columns(used).all(same) && all.sequences == own.sequences {
+            true => Ok(Cow::Owned(all)),
+            false => Err(changed().into()),
+        }
     }
 }
 

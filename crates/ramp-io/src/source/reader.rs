@@ -21,6 +21,8 @@ pub struct SampleReader {
     form: Form,
     /// Rows of a table that are read.
     row: usize,
+    /// The most samples to ask for at once.
+    most: usize,
 }
 
 enum Form {
@@ -81,6 +83,7 @@ impl SampleReader {
             path: Some(path.to_path_buf()),
             form,
             row: 0,
+            most: usize::MAX,
         })
     }
 
@@ -91,6 +94,7 @@ impl SampleReader {
             path: None,
             form: Form::of_table(reader, chain, true),
             row: 0,
+            most: usize::MAX,
         })
     }
 
@@ -119,7 +123,7 @@ impl SampleReader {
 
     /// A good number of samples to ask for at once: less of those that are wider.
     pub fn samples_at_once(&self) -> usize {
-        match &self.form {
+        let good = match &self.form {
             Form::Rows(reader) | Form::Long { reader, .. } => {
                 rows_at_once(reader.schema().fields().len())
             }
@@ -127,7 +131,13 @@ impl SampleReader {
                 let width = |r: &ArrayReader| r.shape()[1..].iter().product::<usize>();
                 rows_at_once(readers.iter().map(width).sum::<usize>() / 8)
             }
-        }
+        };
+        good.min(self.most)
+    }
+
+    /// Bounds the number of samples to ask for at once, where each takes more memory than it has numbers.
+    pub fn at_most(&mut self, samples: usize) {
+        self.most = samples.max(1);
     }
 
     /// About so many samples; `None` after the last.

@@ -8,16 +8,22 @@ use crate::{Error, Result};
 use arrow_array::RecordBatch;
 use ramp::data::Dataset;
 use ramp::model::Model;
+use ramp::storage::same_file;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Samples that go through the model together, at most.
-const AT_ONCE: usize = 4096;
+pub(super) const AT_ONCE: usize = 4096;
 
 /// Where samples come from, some at a time.
 pub trait SampleSource {
     /// The next samples; `None` after the last.
     fn next_samples(&mut self) -> Result<Option<Samples>>;
+
+    /// Asks for no more than so many samples at a time from now on.
+    fn at_most(&mut self, samples: usize) {
+        let _ = samples;
+    }
 
     /// How much has been read, from 0 to 1, if that can be known.
     fn progress(&self) -> Option<f64> {
@@ -33,6 +39,10 @@ pub trait SampleSource {
 impl SampleSource for SampleReader {
     fn next_samples(&mut self) -> Result<Option<Samples>> {
         self.next(self.samples_at_once().min(AT_ONCE))
+    }
+
+    fn at_most(&mut self, samples: usize) {
+        SampleReader::at_most(self, samples);
     }
 
     fn progress(&self) -> Option<f64> {
@@ -251,10 +261,7 @@ pub struct Written {
 /// Checks that a table may be written to this place: of a format that is known, and no file that is still needed.
 pub fn check_output(run: &Run, data: &Path, to: &Path) -> Result<()> {
     check_format(to)?;
-    let same = |other: &Path| match (to.canonicalize(), other.canonicalize()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => to == other,
-    };
+    let same = |other: &Path| same_file(to, other) || to == other;
     if same(data) {
         return Err(StreamError::OverData { path: to.into() }.into());
     }

@@ -35,6 +35,16 @@ pub enum StreamError {
         /// What was asked for.
         value: f64,
     },
+    /// Copies that do not fit into memory.
+    #[error(
+        "{draws} draws of {rows} rows that must be held together do not fit into memory; take fewer draws, or a part of the sequences at a time"
+    )]
+    TooManyDraws {
+        /// Copies of each row.
+        draws: usize,
+        /// Rows.
+        rows: usize,
+    },
     /// The output is the data.
     #[error("`{}` is both the data and the output; give the output another name", path.display())]
     OverData {

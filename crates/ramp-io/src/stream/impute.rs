@@ -1,7 +1,7 @@
 //! What is missing is filled, and only that, from how the rest of a sample reweights the run's support set.
 
 use super::StreamError;
-use super::answers::{Answered, Answers, FilledCells, ForModel, Part, SampleSource};
+use super::answers::{AT_ONCE, Answered, Answers, FilledCells, ForModel, Part, SampleSource};
 use super::candidates::Candidates;
 use super::fill::{draw, interleave, put, replaced};
 use crate::Result;
@@ -20,6 +20,9 @@ use std::collections::BTreeMap;
 /// Gaps whose weights are computed together.
 const GAPS_AT_ONCE: usize = 512;
 
+/// The most cells of all copies that are in memory together.
+const MOST_CELLS: usize = 1 << 28;
+
 /// Multiple imputation: so many filled copies of every row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draws {
@@ -34,9 +37,13 @@ impl Run {
     /// `draws`, several copies of every row filled with draws, told apart by a column in front.
     pub fn impute<S: SampleSource>(
         &self,
-        samples: S,
+        mut samples: S,
         draws: Option<Draws>,
     ) -> Result<Answers<'_, S>> {
+        // All copies of some samples are in memory together.
+        if let Some(draws) = draws {
+            samples.at_most((AT_ONCE / usize::from(draws.count.max(1))).max(1));
+        }
         let support = self.support_series()?;
         if support.table().is_none() {
             return Err(StreamError::FittedToArrays.into());
@@ -106,6 +113,14 @@ impl Filler {
         };
         let first_row = part.samples.first_row;
         let copies = draws.map_or(1, |draws| usize::from(draws.count.max(1)));
+        let all = copies * table.num_rows() * table.num_columns();
+        if draws.is_some() && all > MOST_CELLS {
+            return Err(StreamError::TooManyDraws {
+                draws: copies,
+                rows: table.num_rows(),
+            }
+            .into());
+        }
         // The columns that change, for each copy.
         let mut filled = vec![BTreeMap::new(); copies];
         let mut cells = FilledCells::default();

@@ -1,6 +1,7 @@
 //! Answers are those of the model itself, whatever way the samples come: from a file, or from tables in memory cut anywhere.
 
 use super::{Draws, OutputOptions, StreamError};
+use crate::run::{Intent, RunFolder};
 use crate::source::SampleReader;
 use crate::table::{BatchReader, column, columns, concat_rows, open_table};
 use crate::{Error, ModelFile, Project, Run};
@@ -79,7 +80,9 @@ fn scene(tree: &str) -> Scene {
     let mut file = ModelFile::parse(tree).unwrap();
     file.data.file = Some(data);
     let project = Project::prepare(file).unwrap();
-    Run::save(&project, folder.path()).unwrap();
+    let place = RunFolder::claim(folder.path(), Intent::New, &[]).unwrap();
+    place.finish(&project, "").unwrap();
+    drop(place);
     let run = Run::open(folder.path()).unwrap();
     Scene { folder, run }
 }

@@ -19,6 +19,12 @@ pub enum TableError {
         /// The folder.
         path: PathBuf,
     },
+    /// A pipe or a device where a file to read is needed.
+    #[error("`{}` is a pipe or a device, not a file; write the data into a file first", path.display())]
+    NotAFile {
+        /// The pipe.
+        path: PathBuf,
+    },
     /// A folder where a file is to be written.
     #[error("`{}` is a folder; name a file in it", path.display())]
     OutputIsFolder {

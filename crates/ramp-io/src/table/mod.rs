@@ -119,10 +119,12 @@ fn open(path: &Path, wanted: Option<&[String]>) -> Result<Box<dyn TableReader>> 
 /// Checks that there is a file to read.
 pub(crate) fn check_there(path: &Path) -> Result<(), TableError> {
     let path = path.to_path_buf();
-    match path.is_dir() {
-        true => Err(TableError::DataIsFolder { path }),
-        false if path.exists() => Ok(()),
-        false => Err(TableError::NoFile { path }),
+    match std::fs::metadata(&path) {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(found) if found.is_dir() => Err(TableError::DataIsFolder { path }),
+        // Data is read more than once, and by its length.
+        Ok(_) => Err(TableError::NotAFile { path }),
+        Err(_) => Err(TableError::NoFile { path }),
     }
 }
 

@@ -4,9 +4,9 @@ use super::column::{self, unread_field};
 use super::{
     ColumnKind, TableError, TableReader, TableWriter, check_columns, column_kind, columns,
 };
-use crate::array::ArrayReader;
 use crate::array::npy::{Element, Header};
 use crate::array::zip::ZipWriter;
+use crate::array::{ArrayReader, check_member};
 use crate::{Error, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -190,6 +190,11 @@ impl NpyWriter {
                 column: field.name().clone(),
             }
             .into());
+        }
+        if archive {
+            for field in schema.fields() {
+                check_member(path, field.name())?;
+            }
         }
         let mut beside = path.as_os_str().to_owned();
         beside.push(".rows");

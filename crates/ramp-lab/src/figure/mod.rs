@@ -44,6 +44,7 @@ pub use style::{
 };
 
 use crate::error::LabError;
+use ramp::storage::write_atomically;
 
 /// The width of a figure in one column of a paper, in millimetres.
 pub const COLUMN_MM: f64 = 85.0;
@@ -143,10 +144,6 @@ impl Figure {
             name: name.to_owned(),
             reason,
         })?;
-        std::fs::create_dir_all(folder).map_err(|source| LabError::Write {
-            path: folder.to_owned(),
-            source,
-        })?;
         Ok(FigureFiles {
             svg: write_whole(folder, &format!("{name}.svg"), svg.as_bytes())?,
             png: write_whole(folder, &format!("{name}.png"), &png)?,
@@ -160,20 +157,10 @@ impl Figure {
     }
 }
 
-/// Writes under a temporary name beside the file, then renames: within a folder that is atomic.
 fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, LabError> {
     let path = folder.join(name);
-    let unfinished = folder.join(format!(".{name}.{}.part", std::process::id()));
-    let written =
-        std::fs::write(&unfinished, bytes).and_then(|()| std::fs::rename(&unfinished, &path));
-    match written {
-        Ok(()) => Ok(path),
-        Err(source) => {
-            // The first error is the one to report, whether or not the remains can be removed.
-            let _ = std::fs::remove_file(&unfinished);
-            Err(LabError::Write { path, source })
-        }
-    }
+    write_atomically(&path, bytes).map_err(ramp::Error::from)?;
+    Ok(path)
 }
 
 #[cfg(test)]

@@ -100,7 +100,10 @@ fn files_appear_whole_and_alone() {
     assert!(files.svg.is_file() && files.png.is_file());
     assert_eq!(std::fs::read_dir(&inner).unwrap().count(), 2);
     let blocked = Figure::new(30.0, 30.0).write(&files.svg, "below-a-file");
-    assert!(matches!(blocked, Err(LabError::Write { .. })));
+    assert!(matches!(
+        blocked,
+        Err(LabError::Ramp(ramp::Error::Storage(_)))
+    ));
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl<S: Settings + Sync> Sweep<'_, S> {
         let iterations = self.names.len() * self.iterations;
         let mut begun = 0;
         for &index in &open {
-            begun += read_records(&self.state(index))?.len();
+            begun += read_records(&self.state(index))?.steps();
         }
         let done_before = (self.names.len() - open.len()) * self.iterations + begun;
         watch.start(&self.what, done_before, iterations);

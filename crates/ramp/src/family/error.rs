@@ -47,6 +47,18 @@ pub enum FamilyError {
         /// What it is.
         value: usize,
     },
+    /// More natural parameters than any message should have.
+    #[error(
+        "a latent of family {family} has {parameters} natural parameters, and {most} are the most; make it smaller, or take diagonal_gaussian in place of gaussian"
+    )]
+    TooManyParameters {
+        /// The family, or the product.
+        family: String,
+        /// How many it has.
+        parameters: usize,
+        /// How many it may have.
+        most: usize,
+    },
     /// Another number of natural parameters than the family has.
     #[error("{belief} has {expected} natural parameters, not {found}")]
     Count {

@@ -12,6 +12,8 @@ pub(crate) type MakeFamily<'a> =
 
 /// The largest size of a family that makes sense.
 const MOST: usize = 4096;
+/// The most natural parameters of a latent: each message of each sample has so many.
+const MOST_PARAMETERS: usize = 1 << 16;
 
 /// How a belief is parametrised as a network's input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +64,15 @@ impl Belief {
                 });
             }
         }
-        Ok(Belief { parts })
+        let belief = Belief { parts };
+        match belief.dim() {
+            0..=MOST_PARAMETERS => Ok(belief),
+            parameters => Err(FamilyError::TooManyParameters {
+                family: belief.to_string(),
+                parameters,
+                most: MOST_PARAMETERS,
+            }),
+        }
     }
 
     /// A family of one's own under a name, which stands for it in stored models.

@@ -16,6 +16,11 @@ use std::sync::Arc;
 /// What a network's last weights, and so its outputs, are multiplied with to begin [`Initialisation::ScaledDown`].
 const SCALED_DOWN: f32 = 0.2;
 
+/// The most weights of a model: a gigabyte, which training needs several times over. More is a slip of the pen.
+const MOST_PARAMETERS: usize = 1 << 28;
+/// The most natural parameters of all latents together: every sample has as many, several times over.
+const MOST_NUMBERS: usize = 1 << 24;
+
 /// Settings of a model; [`ModelBuilder::build`] checks them against each other and the data.
 ///
 /// ```
@@ -35,6 +40,7 @@ pub struct ModelBuilder {
     tree: FactorTree,
     spec: ModelSpec,
     own: HashMap<String, Arc<dyn Network>>,
+    most: usize,
 }
 
 impl ModelBuilder {
@@ -44,6 +50,7 @@ impl ModelBuilder {
             tree,
             spec,
             own: HashMap::new(),
+            most: MOST_PARAMETERS,
         }
     }
 
@@ -54,7 +61,16 @@ impl ModelBuilder {
             tree,
             spec,
             own: HashMap::new(),
+            most: MOST_PARAMETERS,
         })
+    }
+
+    /// Says how many numbers a file has for the weights: for many more than these no memory is taken.
+    pub fn stored_parameters(mut self, there: usize) -> Self {
+        // Room for a sentence about the array that is missing or too short.
+        let most = there.saturating_mul(2).saturating_add(1 << 20);
+        self.most = most.min(MOST_PARAMETERS);
+        self
     }
 
     /// The family of every latent, such as `gaussian(2)`; one-dimensional Gaussians by default.
@@ -186,6 +202,7 @@ impl ModelBuilder {
             tree,
             mut spec,
             mut own,
+            most,
         } = self;
         if let Some(key) = spec.own_networks.iter().find(|key| !own.contains_key(*key)) {
             return Err(ModelError::MissingNetwork { key: key.clone() }.into());
@@ -209,6 +226,15 @@ impl ModelBuilder {
         }
         if alike {
             spec.families.truncate(1);
+        }
+        let numbers = families.iter().map(Belief::dim).sum();
+        if numbers > MOST_NUMBERS {
+            return Err(ModelError::TooManyNumbers {
+                latents: families.len(),
+                numbers,
+                most: MOST_NUMBERS,
+            }
+            .into());
         }
         let (tree, spec) = (&tree, &spec);
         let nodes: Vec<Node> = tree
@@ -276,6 +302,13 @@ impl ModelBuilder {
             }
             let start = end;
             end += network.parameters().iter().map(|p| p.len()).sum::<usize>();
+            if end > most {
+                return Err(ModelError::TooManyParameters {
+                    networks: assignment.keys.len(),
+                    most,
+                }
+                .into());
+            }
             networks.push(NetworkSlot {
                 key: key.clone(),
                 network,

@@ -39,6 +39,28 @@ pub enum ModelError {
         /// Latents of the tree.
         latents: usize,
     },
+    /// More weights than there is room for.
+    #[error(
+        "the {networks} networks of the model have more weights together than the {most} that there is room for; make them smaller, or let messages share them"
+    )]
+    TooManyParameters {
+        /// Networks.
+        networks: usize,
+        /// The most weights that they may have.
+        most: usize,
+    },
+    /// Larger beliefs than there is room for.
+    #[error(
+        "the {latents} latents of the model have {numbers} natural parameters together, and {most} are the most; make them smaller or fewer"
+    )]
+    TooManyNumbers {
+        /// Latents.
+        latents: usize,
+        /// Their natural parameters.
+        numbers: usize,
+        /// The most that they may have.
+        most: usize,
+    },
     /// There is no such network.
     #[error(
         "there is no network `{key}`; the keys are {}",

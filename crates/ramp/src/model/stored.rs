@@ -125,7 +125,7 @@ impl Model {
         let arrays = self
             .named_parameters()
             .into_iter()
-            .map(|(name, shape, span)| (name, shape, &self.parameters[span]))
+            .map(|(name, shape, span)| (name, shape, self.parameters[span].into()))
             .collect();
         Ok(write_tensors(path.as_ref(), arrays, &text)?)
     }
@@ -138,7 +138,7 @@ impl Model {
     /// Reads a model that [`Model::save`] wrote, with networks and families of one's own from a registry.
     pub fn load_with(path: impl AsRef<Path>, registry: Registry) -> Result<Model> {
         let path = path.as_ref();
-        let Some((text, mut arrays)) = read_tensors(path)? else {
+        let Some(stored) = read_tensors(path)? else {
             return Err(ModelError::NoFile { path: path.into() }.into());
         };
         let no_model = |reason: String| ModelError::NoModel {
@@ -146,7 +146,7 @@ impl Model {
             reason,
         };
         let mut header: Header =
-            serde_json::from_str(&text).map_err(|e| no_model(e.to_string()))?;
+            serde_json::from_str(&stored.text).map_err(|e| no_model(e.to_string()))?;
         if header.version > VERSION {
             return Err(ModelError::Newer {
                 found: header.version,
@@ -159,6 +159,7 @@ impl Model {
             Some(found) => check_version(found)?,
             None => return Err(no_model("it has no version".into()).into()),
         }
+        let mut arrays = stored.arrays()?.single;
         // Families of one's own are no text that can be read without the registry: they come apart from the rest.
         let families = match header.model.get_mut("families") {
             Some(families) => std::mem::replace(families, serde_json::Value::Array(vec![])),
@@ -173,7 +174,8 @@ impl Model {
             .map(|text| registry.belief(text))
             .collect::<Result<_>>()?;
         let own_keys = spec.own_networks.clone();
-        let mut builder = ModelBuilder::from_spec(spec)?;
+        let there = arrays.values().map(Vec::len).sum();
+        let mut builder = ModelBuilder::from_spec(spec)?.stored_parameters(there);
         let mut networks = registry.networks;
         for key in own_keys {
             match networks.remove(&key) {

@@ -5,7 +5,7 @@ use super::optimizer::Memory;
 use super::problem::Identity;
 use super::spec::TrainSpec;
 use crate::Result;
-use crate::storage::{read_tensors, write_tensors};
+use crate::storage::{Numbers, Stored, read_tensors, write_tensors};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -35,9 +35,14 @@ struct Header {
     iteration: usize,
     since_best: usize,
     best: Option<(f64, usize)>,
+    /// The checksum of the records before it.
+    records: String,
+    /// The iteration at which training ran into numbers that are not finite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    diverged: Option<usize>,
 }
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const PARAMETERS: &str = "parameters";
 const FIRST: &str = "memory.first";
 const SECOND: &str = "memory.second";
@@ -48,12 +53,21 @@ pub fn checkpoint_file(folder: &Path) -> PathBuf {
     folder.join("checkpoint.safetensors")
 }
 
+/// A state to go on from.
+pub(super) struct Loaded {
+    pub parameters: Vec<f32>,
+    pub state: State,
+    /// The checksum of the records before it.
+    pub records: String,
+}
+
 pub(super) fn save(
     path: &Path,
     parameters: &[f32],
     state: &State,
     identity: &Identity,
     train: &TrainSpec,
+    records: String,
 ) -> Result<()> {
     let header = Header {
         version: VERSION,
@@ -62,11 +76,9 @@ pub(super) fn save(
         iteration: state.iteration,
         since_best: state.since_best,
         best: state.best.as_ref().map(|b| (b.held_out, b.iteration)),
+        records,
+        diverged: None,
     };
-    let text = serde_json::to_string(&header).map_err(|e| TrainError::Checkpoint {
-        path: path.into(),
-        fault: CheckpointFault::Header(e),
-    })?;
     let mut tensors = vec![
         (PARAMETERS, parameters),
         (FIRST, &state.memory.first[..]),
@@ -75,30 +87,57 @@ pub(super) fn save(
     if let Some(best) = &state.best {
         tensors.push((BEST, &best.parameters));
     }
-    let tensors = tensors
-        .into_iter()
-        .map(|(name, data)| (name.to_string(), vec![data.len()], data))
-        .collect();
-    Ok(write_tensors(path, tensors, &text)?)
+    write(path, &header, &tensors)
 }
 
-/// The state left in a file, if there is one, after checking that it belongs to this problem and these settings; with the
-/// parameters that it had.
+fn write(path: &Path, header: &Header, arrays: &[(&str, &[f32])]) -> Result<()> {
+    let text = serde_json::to_string(header).map_err(|e| TrainError::Checkpoint {
+        path: path.into(),
+        fault: CheckpointFault::Header(e),
+    })?;
+    let arrays = arrays
+        .iter()
+        .map(|&(name, data)| (name.to_string(), vec![data.len()], Numbers::from(data)))
+        .collect();
+    Ok(write_tensors(path, arrays, &text)?)
+}
+
+/// Notes in the last checkpoint, if there is one, that training from it ran into numbers that are not finite: it would again.
+pub(super) fn mark_diverged(path: &Path, iteration: usize) -> Result<()> {
+    let Some(stored) = read_tensors(path)? else {
+        return Ok(());
+    };
+    let mut header = parse(&stored, path)?;
+    header.diverged = Some(iteration);
+    let arrays = stored.arrays()?.single;
+    let arrays: Vec<(&str, &[f32])> = arrays.iter().map(|(n, x)| (&n[..], &x[..])).collect();
+    write(path, &header, &arrays)
+}
+
+/// The state left in a file, if there is one, after checking that it belongs to this problem and these settings.
 pub(super) fn load(
     path: &Path,
     identity: &Identity,
     train: &TrainSpec,
     count: usize,
-) -> Result<Option<(Vec<f32>, State)>> {
-    let Some((text, mut tensors)) = read_tensors(path)? else {
+) -> Result<Option<Loaded>> {
+    let Some(stored) = read_tensors(path)? else {
         return Ok(None);
     };
     let fault = |fault: CheckpointFault| TrainError::Checkpoint {
         path: path.into(),
         fault,
     };
-    let header = header(&text).map_err(fault)?;
+    let header = parse(&stored, path)?;
+    let mut tensors = stored.arrays()?.single;
     check(&header, identity, train).map_err(fault)?;
+    if let Some(iteration) = header.diverged {
+        return Err(fault(CheckpointFault::Diverged {
+            iteration,
+            learning_rate: header.train.learning_rate,
+        })
+        .into());
+    }
     let mut take = |name: &'static str| match tensors.remove(name) {
         Some(data) if data.len() == count => Ok(data),
         Some(data) => Err(fault(CheckpointFault::Length {
@@ -124,7 +163,18 @@ pub(super) fn load(
         iteration: header.iteration,
         since_best: header.since_best,
     };
-    Ok(Some((take(PARAMETERS)?, state)))
+    Ok(Some(Loaded {
+        parameters: take(PARAMETERS)?,
+        state,
+        records: header.records,
+    }))
+}
+
+fn parse(stored: &Stored, path: &Path) -> Result<Header, TrainError> {
+    header(&stored.text).map_err(|fault| TrainError::Checkpoint {
+        path: path.into(),
+        fault,
+    })
 }
 
 fn header(text: &str) -> Result<Header, CheckpointFault> {

@@ -15,6 +15,22 @@ pub enum TrainError {
         /// Steps asked for.
         iterations: usize,
     },
+    /// Training ran into numbers that are not finite. The model has its best weights so far, if samples are held out and one
+    /// evaluation came before; the last checkpoint stays, marked, so that going on from it is refused.
+    #[error(
+        "training diverged at iteration {iteration}: {what} is not finite; {}, clip the gradient, or look for extreme values in the data",
+        rate_advice(*learning_rate)
+    )]
+    Diverged {
+        /// What went astray, with the node's name.
+        what: String,
+        /// The step that could not be taken, from 1.
+        iteration: usize,
+        /// The learning rate that was asked for.
+        learning_rate: f64,
+        /// The iteration of the best weights, which the model now has.
+        best: Option<usize>,
+    },
     /// A setting that must be above zero.
     #[error("{name} must be a positive number, not {value}")]
     NotPositive {
@@ -115,6 +131,17 @@ pub enum TrainError {
     },
 }
 
+/// What to do about a learning rate with which training diverged.
+fn rate_advice(rate: f64) -> String {
+    match rate > 0.1 {
+        true if rate >= 1e6 => {
+            format!("a learning rate of {rate:e} is too high, so take one such as 0.01")
+        }
+        true => format!("a learning rate of {rate} is too high, so take one such as 0.01"),
+        false => format!("lower the learning rate of {rate} to a tenth"),
+    }
+}
+
 /// What is wrong with a checkpoint.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -162,6 +189,22 @@ pub enum CheckpointFault {
     /// An array that is not there.
     #[error("lacks `{0}`")]
     Lacks(&'static str),
+    /// Training from it led to numbers that are not finite.
+    #[error(
+        "is of a training that diverged at iteration {iteration}, and would again; {}, and start anew",
+        rate_advice(*learning_rate)
+    )]
+    Diverged {
+        /// The step that could not be taken.
+        iteration: usize,
+        /// The learning rate.
+        learning_rate: f64,
+    },
+    /// Records that are not those that it was written with.
+    #[error(
+        "does not belong to the records beside it: records.jsonl was changed or damaged; restore it or train into a new folder"
+    )]
+    RecordsChanged,
     /// Records that end before the checkpoint.
     #[error(
         "is of iteration {iteration} but the records beside it end at {records}; restore records.jsonl or train into a new folder"

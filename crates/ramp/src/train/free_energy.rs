@@ -82,7 +82,7 @@ impl Problem for FreeEnergyProblem<'_> {
             .model
             .evaluate(&batch, mixture, Some(gradient), &mut self.step);
         self.step.batch = batch.into_memory();
-        Ok(value.map_err(|e| at(e, iteration + 1))?.mean())
+        Ok(value?.mean())
     }
 
     fn held_out(&mut self) -> Result<Option<f64>> {
@@ -105,6 +105,13 @@ impl Problem for FreeEnergyProblem<'_> {
         Ok(Some(total / all as f64))
     }
 
+    fn not_finite(error: &Error) -> Option<&str> {
+        match error {
+            Error::NotFinite { what } => Some(what),
+            _ => None,
+        }
+    }
+
     fn identity(&self) -> Result<Identity> {
         let model = serde_json::to_value(self.model.spec());
         Ok(Identity {
@@ -112,15 +119,5 @@ impl Problem for FreeEnergyProblem<'_> {
             samples: self.bound.rows(),
             data: self.data.fingerprint(),
         })
-    }
-}
-
-/// Says when a number went astray.
-fn at(error: Error, iteration: usize) -> Error {
-    match error {
-        Error::NotFinite { what } => Error::NotFinite {
-            what: format!("at iteration {iteration}, {what}"),
-        },
-        other => other,
     }
 }

@@ -59,7 +59,7 @@ pub use error::{CheckpointFault, TrainError};
 pub use observer::{Control, Event, Observer};
 pub use optimizer::Optimizer;
 pub use problem::{Group, Identity, Problem};
-pub use records::{Record, read_records, records_file};
+pub use records::{Record, Records, read_records, records_file};
 pub use schedule::{Decay, Schedule};
 pub use spec::TrainSpec;
 pub use start::{TriedStart, start_chain};

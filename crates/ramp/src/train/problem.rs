@@ -41,6 +41,13 @@ pub trait Problem: Send {
         Ok(None)
     }
 
+    /// What is not finite, if that is what an error of [`step`](Self::step) or [`held_out`](Self::held_out) says: training has then
+    /// diverged.
+    fn not_finite(error: &Self::Error) -> Option<&str> {
+        let _ = error;
+        None
+    }
+
     /// What a checkpoint must belong to; asked for only where checkpoints are kept.
     fn identity(&self) -> Result<Identity, Self::Error>;
 }

@@ -5,6 +5,7 @@ use crate::data::Dataset;
 use crate::graph::FactorTree;
 use crate::model::Model;
 use crate::network::{Block, Network, Parameter};
+use crate::storage::read_tensors;
 use crate::{Error, Result};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -121,13 +122,16 @@ fn an_interrupted_run_ends_bit_for_bit_like_an_uninterrupted_one() {
                 })) => assert_eq!((iteration, iterations), (stop_at, 24)),
                 other => panic!("{other:?}"),
             }
-            assert_eq!(read_records(&place).unwrap(), fit.records[..stop_at]);
+            assert_eq!(
+                read_records(&place).unwrap().into_vec(),
+                fit.records[..stop_at]
+            );
         }
         // Who stops the last step stops nothing.
         let (pieces, outcome) = until(&spec, &place, 24, &data);
         assert_eq!(pieces.parameters(), whole.parameters());
         assert_eq!(outcome.unwrap().records, fit.records);
-        assert_eq!(read_records(&place).unwrap(), fit.records);
+        assert_eq!(read_records(&place).unwrap().into_vec(), fit.records);
     }
 }
 
@@ -148,7 +152,7 @@ fn records_beyond_the_checkpoint_are_cut_off_and_lost_ones_are_told() {
     let (pieces, outcome) = until(&spec(), &place, 0, &data);
     assert_eq!(pieces.parameters(), whole.parameters());
     assert_eq!(outcome.unwrap().records, fit.records);
-    assert_eq!(read_records(&place).unwrap(), fit.records);
+    assert_eq!(read_records(&place).unwrap().into_vec(), fit.records);
     // A history that was thrown away is not made up.
     std::fs::write(&file, "").unwrap();
     let (_, outcome) = until(&spec(), &place, 0, &data);
@@ -305,27 +309,139 @@ fn a_number_gone_astray_stops_training_and_leaves_the_last_good_checkpoint() {
         .build(&data)
         .unwrap();
     let mut saved = vec![];
-    let error = Trainer::new(spec)
+    let error = Trainer::new(spec.clone())
         .unwrap()
         .checkpoints(folder.path(), 2)
         .observer(|event: &Event<'_>| {
             if let Event::Checkpoint { path } = event {
-                saved.push(std::fs::read(path).unwrap());
+                saved.push(read_tensors(path).unwrap().unwrap().arrays().unwrap());
             }
             Control::Continue
         })
         .fit(&mut model, &data);
     let sentence = error.unwrap_err().to_string();
     assert!(
-        sentence.contains("at iteration 6, the free energy of latent `a` is not finite"),
+        sentence.contains(
+            "diverged at iteration 6: the free energy of latent `a` is not finite; lower the learning rate of 0.0"
+        ),
         "{sentence}"
     );
     assert!(model.parameters().iter().all(|p| p.is_finite()));
     assert_eq!(saved.len(), 2);
-    assert_eq!(
-        saved[1],
-        std::fs::read(folder.path().join("checkpoint.safetensors")).unwrap()
+    let path = folder.path().join("checkpoint.safetensors");
+    let left = read_tensors(&path).unwrap().unwrap();
+    assert_eq!(left.arrays().unwrap().single, saved[1].single);
+    // From there it would lead to the same place, so nobody goes on without a word.
+    let again = Trainer::new(spec)
+        .unwrap()
+        .checkpoints(folder.path(), 2)
+        .fit(&mut model, &data);
+    let sentence = again.unwrap_err().to_string();
+    assert!(
+        sentence.contains("a training that diverged at iteration 6, and would again"),
+        "{sentence}"
     );
+}
+
+#[test]
+fn a_training_that_diverges_keeps_the_best_weights_so_far() {
+    let data = data(200);
+    let spec = TrainSpec {
+        iterations: 400,
+        learning_rate: 1e30,
+        clip: None,
+        warmup: 0,
+        decay: Decay::Constant,
+        evaluate_every: 1,
+        optimizer: Optimizer::Sgd { momentum: 0.0 },
+        ..spec()
+    };
+    let mut model = model(&data);
+    let mut seen: Vec<(f64, Vec<f32>)> = vec![];
+    let error = Trainer::new(spec)
+        .unwrap()
+        .observer(|event: &Event<'_>| {
+            if let Event::Step { record, model } = event
+                && let Some(held_out) = record.held_out
+            {
+                seen.push((held_out, model.parameters().to_vec()));
+            }
+            Control::Continue
+        })
+        .fit(&mut model, &data)
+        .unwrap_err();
+    let Error::Train(TrainError::Diverged {
+        best,
+        learning_rate,
+        ..
+    }) = error
+    else {
+        panic!("{error}");
+    };
+    assert_eq!(learning_rate, 1e30);
+    assert!(error.to_string().contains("a learning rate of"), "{error}");
+    match best {
+        None => assert!(seen.is_empty()),
+        Some(best) => {
+            let most = seen.iter().map(|s| s.0).fold(f64::NEG_INFINITY, f64::max);
+            assert_eq!(seen[best - 1].0, most);
+            assert_eq!(seen[best - 1].1, model.parameters());
+        }
+    }
+}
+
+#[test]
+fn records_are_held_in_bounded_memory() {
+    let record = |iteration: usize| Record {
+        iteration,
+        free_energy: iteration as f64,
+        held_out: None,
+        gradient_norm: 1.0,
+        rate: 0.1,
+    };
+    for steps in [0, 1, 65_536, 65_537, 1_000_003] {
+        let mut records = Records::default();
+        (1..=steps).for_each(|i| records.push(record(i)));
+        assert_eq!(records.steps(), steps);
+        let held = records.into_vec();
+        assert!(held.len() <= 65_537, "{}", held.len());
+        assert!(held.len() >= steps.min(32_768));
+        assert_eq!(held.last(), (steps > 0).then(|| record(steps)).as_ref());
+        assert!(held.windows(2).all(|w| w[0].iteration < w[1].iteration));
+        if steps <= 65_536 {
+            assert_eq!(held.len(), steps);
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_a_checkpoint_or_its_records_is_noticed() {
+    let data = data(200);
+    let folder = tempfile::tempdir().unwrap();
+    let _ = until(&spec(), folder.path(), 9, &data);
+    let files = [checkpoint_file(folder.path()), records_file(folder.path())];
+    let whole = files.clone().map(|file| std::fs::read(file).unwrap());
+    let resumed = || {
+        let (model, outcome) = until(&spec(), folder.path(), 0, &data);
+        outcome.map(|fit| (model.parameters().to_vec(), fit.records))
+    };
+    let right = resumed().unwrap();
+    let mut refused = 0;
+    for trial in 0..120_usize {
+        let file = trial % 2;
+        for (file, whole) in files.iter().zip(&whole) {
+            std::fs::write(file, whole).unwrap();
+        }
+        let mut bytes = whole[file].clone();
+        let at = (trial.wrapping_mul(2_654_435_761) >> 7) % bytes.len();
+        bytes[at] ^= 1 << (trial / 2 % 8);
+        std::fs::write(&files[file], bytes).unwrap();
+        match resumed() {
+            Ok(found) => assert_eq!(found, right, "file {file}, byte {at}"),
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused > 100, "{refused}");
 }
 
 #[test]

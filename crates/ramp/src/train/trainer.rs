@@ -1,12 +1,12 @@
 //! The loop: steps out, observers told, records and checkpoints written.
 
-use super::checkpoint::{self, Best, State, checkpoint_file};
+use super::checkpoint::{self, Best, Loaded, State, checkpoint_file};
 use super::error::TrainError;
 use super::free_energy::FreeEnergyProblem;
 use super::observer::{Control, Event, Observer};
 use super::optimizer::Memory;
 use super::problem::{Group, Identity, Problem};
-use super::records::{Record, RecordFile};
+use super::records::{Record, RecordFile, Records};
 use super::schedule::Schedule;
 use super::spec::TrainSpec;
 use super::stop::{Stop, enough};
@@ -15,16 +15,16 @@ use crate::model::Model;
 use crate::{Error, Result};
 use std::path::PathBuf;
 
-/// Records for which there is room from the first step on.
-const MOST_RESERVED: usize = 1 << 16;
-
 /// The outcome of training.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fit {
     /// Why it ended.
     pub stop: Stop,
-    /// One record per step, earlier sessions' included.
+    /// Steps taken, earlier sessions' included.
+    pub steps: usize,
+    /// One record per step, earlier sessions' included; of more than 65,536 steps every second, fourth, …, and the last. The
+    /// file beside the checkpoints has them all.
     pub records: Vec<Record>,
     /// The iteration whose weights the model now has.
     pub iteration: usize,
@@ -90,9 +90,7 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
     /// Trains anything. If an observer stops it, that is [`TrainError::Interrupted`].
     pub fn train<P: Problem<Model = M>>(&mut self, problem: &mut P) -> Result<Fit, P::Error> {
         let pool = self.pool()?;
-        let (mut state, mut records, keeper) = self.open(problem)?;
-        let left = self.spec.iterations.saturating_sub(state.iteration);
-        records.reserve(left.min(MOST_RESERVED));
+        let (mut state, records, keeper) = self.open(problem)?;
         let mut session = Session {
             schedule: self.spec.schedule(),
             spec: &self.spec,
@@ -103,7 +101,18 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
             keeper,
             records,
         };
-        let stop = session.run(problem, &mut state)?;
+        let stop = match session.run(problem, &mut state) {
+            Err(error) => {
+                return Err(match P::not_finite(&error) {
+                    None => error,
+                    Some(what) => {
+                        let what = what.to_string();
+                        session.diverged(problem, &state, what)?.into()
+                    }
+                });
+            }
+            stop => stop?,
+        };
         let records = session.records;
         let (mut iteration, mut held_out) = (state.iteration, None);
         // An interrupted run shows its best so far too; its checkpoint holds where to go on.
@@ -113,14 +122,15 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
         }
         let Some(stop) = stop else {
             return Err(Error::from(TrainError::Interrupted {
-                iteration: records.len(),
+                iteration: records.steps(),
                 iterations: self.spec.iterations,
             })
             .into());
         };
         Ok(Fit {
             stop,
-            records,
+            steps: records.steps(),
+            records: records.into_vec(),
             iteration,
             held_out,
         })
@@ -147,7 +157,7 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
     fn open<P: Problem>(
         &self,
         problem: &mut P,
-    ) -> Result<(State, Vec<Record>, Option<Keeper>), P::Error> {
+    ) -> Result<(State, Records, Option<Keeper>), P::Error> {
         let count = problem.parameters().len();
         let fresh = State {
             memory: Memory::new(count),
@@ -156,17 +166,25 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
             since_best: 0,
         };
         let Some((folder, every)) = &self.folder else {
-            return Ok((fresh, vec![], None));
+            return Ok((fresh, Records::with_room(self.spec.iterations), None));
         };
         let (identity, path) = (problem.identity()?, checkpoint_file(folder));
-        let state = match checkpoint::load(&path, &identity, &self.spec, count)? {
-            None => fresh,
-            Some((parameters, state)) => {
+        let (state, known) = match checkpoint::load(&path, &identity, &self.spec, count)? {
+            None => (fresh, None),
+            Some(Loaded {
+                parameters,
+                state,
+                records,
+            }) => {
                 problem.parameters_mut().copy_from_slice(&parameters);
-                state
+                (state, Some(records))
             }
         };
-        let (file, records) = RecordFile::open(folder, state.iteration)?;
+        let (file, records) = RecordFile::open(folder, state.iteration, known.as_deref())?;
+        let records = match records.steps() {
+            0 => Records::with_room(self.spec.iterations),
+            _ => records,
+        };
         let keeper = Keeper {
             path,
             every: *every,
@@ -197,7 +215,7 @@ struct Session<'s, 'a, M: ?Sized> {
     groups: Vec<Group>,
     pool: Option<rayon::ThreadPool>,
     keeper: Option<Keeper>,
-    records: Vec<Record>,
+    records: Records,
 }
 
 impl<M: ?Sized> Session<'_, '_, M> {
@@ -316,11 +334,41 @@ impl<M: ?Sized> Session<'_, '_, M> {
         }
         // First the records: a checkpoint never knows of steps that they lack.
         keeper.file.sync()?;
-        checkpoint::save(&keeper.path, parameters, state, &keeper.identity, self.spec)?;
+        checkpoint::save(
+            &keeper.path,
+            parameters,
+            state,
+            &keeper.identity,
+            self.spec,
+            keeper.file.checksum(),
+        )?;
         keeper.saved = state.iteration;
         let path = keeper.path.clone();
         let _ = self.notify(&Event::Checkpoint { path: &path });
         Ok(())
+    }
+
+    /// What is left of a training that ran into numbers that are not finite: the best weights, and a note in the checkpoint.
+    fn diverged<P: Problem<Model = M>>(
+        &mut self,
+        problem: &mut P,
+        state: &State,
+        what: String,
+    ) -> Result<Error> {
+        let iteration = state.iteration + 1;
+        if let Some(best) = &state.best {
+            problem.parameters_mut().copy_from_slice(&best.parameters);
+        }
+        if let Some(keeper) = &mut self.keeper {
+            keeper.file.sync()?;
+            checkpoint::mark_diverged(&keeper.path, iteration)?;
+        }
+        Ok(Error::from(TrainError::Diverged {
+            what,
+            iteration,
+            learning_rate: self.spec.learning_rate,
+            best: state.best.as_ref().map(|b| b.iteration),
+        }))
     }
 
     fn notify(&mut self, event: &Event<'_, M>) -> Control {

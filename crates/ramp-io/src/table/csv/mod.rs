@@ -23,6 +23,9 @@ use std::sync::Arc;
 /// A row longer than this is a quote that was never closed: reading on would take the rest of the file into memory.
 const LONGEST_ROW: usize = 64 << 20;
 
+/// A first line longer than this names more columns than any model could have.
+const LONGEST_HEADER: usize = 8 << 20;
+
 /// So many bytes are read at once.
 const BLOCK: usize = 4 << 20;
 
@@ -118,9 +121,10 @@ impl CsvReader {
             self.fill(wanted)?;
             let line = self.buffer.trim_ascii_start();
             let whole = line.iter().any(|&byte| byte == b'\n' || byte == b'\r');
-            if whole || self.ended || wanted > LONGEST_ROW {
+            if whole || self.ended {
                 return Ok(());
             }
+            self.check_length(LONGEST_HEADER)?;
             wanted *= 2;
         }
     }
@@ -142,7 +146,7 @@ impl CsvReader {
                 self.forget(end);
                 return Ok(names);
             }
-            self.check_length()?;
+            self.check_length(LONGEST_HEADER)?;
             wanted *= 2;
         }
     }
@@ -185,20 +189,20 @@ impl CsvReader {
                 self.forget(used);
                 return Ok(true);
             }
-            self.check_length()?;
+            self.check_length(LONGEST_ROW)?;
             wanted = 2 * self.buffer.len();
         }
     }
 
     /// Gives up on a row that does not end.
-    fn check_length(&self) -> Result<(), TableError> {
-        if self.buffer.len() < LONGEST_ROW {
+    fn check_length(&self, longest: usize) -> Result<(), TableError> {
+        if self.buffer.len() < longest {
             return Ok(());
         }
         Err(TableError::EndlessRow {
             path: self.path.clone(),
             line: self.line_of(0),
-            megabytes: (LONGEST_ROW >> 20) as u64,
+            megabytes: (longest >> 20) as u64,
         })
     }
 

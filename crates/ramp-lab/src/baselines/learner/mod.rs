@@ -168,7 +168,7 @@ impl<M: SequenceModel> Learner<M> {
         let place = |start: usize| folder.join(format!("start-{start}"));
         let mut best: Option<(f64, usize)> = None;
         for start in 0..learning.starts {
-            if read_records(&place(start))?.len() < trial {
+            if read_records(&place(start))?.steps() < trial {
                 self.initialise(data, start);
                 let mut stopped = false;
                 let mut trainer = Trainer::new(learning.train())?
@@ -194,8 +194,9 @@ impl<M: SequenceModel> Learner<M> {
                     tried => drop(tried?),
                 }
             }
-            let records = read_records(&place(start))?;
-            let values: Vec<f64> = records[..trial].iter().map(|r| r.free_energy).collect();
+            let records = read_records(&place(start))?.into_vec();
+            let tried = records.iter().filter(|r| r.iteration <= trial);
+            let values: Vec<f64> = tried.map(|r| r.free_energy).collect();
             // Batches differ: an average over some of the last.
             let reached = mean(&values[values.len() - values.len().div_ceil(5)..]);
             if best.is_none_or(|(most, _)| reached > most) {
