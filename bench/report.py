@@ -18,12 +18,14 @@ def is_trained(experiment, name, seed):
     return (folder_of(experiment, name, seed) / "results.json").exists()
 
 
-def trained(experiment, name, words, seed, unshown=()):
+def trained(experiment, name, words, seed, unshown=(), whole=lambda results: True):
     """One run's results at paper scale; trained where they are not there yet, gone on with where they are half done. What is
-    unshown, such as where files lie on this machine, does not go into RESULTS.md."""
+    unshown, such as where files lie on this machine, does not go into RESULTS.md. Results of an earlier commit that are not whole
+    are measured again from the state that their run left, without training."""
     folder = folder_of(experiment, name, seed)
     command = ["reproduce", experiment, "--scale", "paper", *words, "--seed", str(seed)]
-    if not is_trained(experiment, name, seed):
+    done = is_trained(experiment, name, seed) and whole(json.loads((folder / "results.json").read_text()))
+    if not done:
         # Before training: what is committed meanwhile has no part in it. A run that goes on has several.
         head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,8 +58,9 @@ def met(yes):
     return "met" if yes else "**not met**"
 
 
-def write_section(name, lines, runs):
-    """Replaces what stands between a section's marks in RESULTS.md, and says when and where these runs ended."""
+def write_section(name, lines, runs, details=None):
+    """Replaces what stands between a section's marks in RESULTS.md, and says when and where these runs ended. Details go between marks of their own in the
+    appendix."""
     dates = sorted({run["date"] for run in runs})
     days = " to ".join(str(day) for day in sorted({dates[0], dates[-1]}))
     lines = [f"Measured on {days}, {' and '.join(sorted({run['machine'] for run in runs}))}, by `bench/{name}`.", "", *lines]
@@ -65,6 +68,10 @@ def write_section(name, lines, runs):
     path = ROOT / "RESULTS.md"
     before, rest = path.read_text().split(begin)
     text = before + "\n".join([begin, *lines, end]) + rest.split(end)[1]
+    if details is not None:
+        begin, end = f"<!-- {name}, details begin -->", f"<!-- {name}, details end -->"
+        before, rest = text.split(begin)
+        text = before + "\n".join([begin, *details, end]) + rest.split(end)[1]
     temporary = path.with_suffix(".tmp")
     temporary.write_text(text)
     temporary.rename(path)

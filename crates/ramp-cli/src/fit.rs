@@ -127,6 +127,11 @@ impl Fit {
             ),
             None => "the last".into(),
         };
+        let fell = trained.fell(&project.train);
+        // What was there before is better than what diverged.
+        if let (Some(error), true) = (&fell, self.overwrite || self.resume) {
+            return Err(Failure::user(error.to_string()));
+        }
         let findings = self.finish(
             &project,
             &place,
@@ -136,6 +141,13 @@ impl Fit {
             kept,
             begun,
         )?;
+        if let Some(error) = fell {
+            return Err(Failure::user(format!(
+                "{error}; the run in `{}` has the weights of iteration {}, the best so far",
+                out.display(),
+                trained.iteration
+            )));
+        }
         say!("\n{}", table(&findings));
         for warning in findings.latents.iter().flat_map(|l| &l.warnings) {
             say!("warning: {warning}\n");

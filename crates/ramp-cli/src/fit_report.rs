@@ -210,7 +210,7 @@ pub fn build(
         observed_columns: project.encoder.columns().len(),
         missing_cells: shown.gaps.cells,
         columns,
-        settings: project.file.resolved(&project.train)?,
+        settings: project.settings.clone(),
         facts,
         sequence: chain.map(|chain| Sequence {
             id: chain.sequence.clone().unwrap_or_else(|| "sample".into()),

@@ -5,7 +5,7 @@ use super::{cost, report};
 use crate::{Ending, Failure};
 use clap::{Args, ValueEnum};
 use ramp_lab::experiments::dynamics::data::{SYSTEMS, System};
-use ramp_lab::experiments::dynamics::{DynamicsResults, DynamicsRun, SystemResults};
+use ramp_lab::experiments::dynamics::{DynamicsResults, DynamicsRun, ProbeR2, SystemResults};
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -59,6 +59,9 @@ pub struct Dynamics {
     /// Hidden units of every network, in place of the recipe's
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     hidden: Option<u16>,
+    /// Leave out SVAE and CPC
+    #[arg(long)]
+    without_baselines: bool,
     #[command(flatten)]
     tuning: Tuning<Sequences>,
 }
@@ -75,52 +78,57 @@ impl Dynamics {
         run.steps = self.steps.map_or(run.steps, usize::from);
         run.hidden = self.hidden.map_or(run.hidden, usize::from);
         self.tuning.apply(&mut run.sequences, &mut run.core);
+        if self.without_baselines {
+            run.baselines = None;
+        }
         report(&run, &self.out, table)
     }
 }
 
-/// The results as a person reads them.
+/// The results as a person reads them: R² on test sequences by both probes, the usual one and the one tuned by cross-validation.
 fn table(results: &DynamicsResults) -> String {
-    let mut text = format!(
-        "\n{:<17}{:<15}{:>8}{:>8}   {:>8}{:>8}   {:>8}{:>8}\n{:<17}{:<15}{:>8}{:>8}   {:>8}{:>8}   {:>8}{:>8}\n",
-        "R², test",
-        "",
-        "RAMP",
-        "",
-        "Kalman",
-        "",
-        "windows",
-        "",
-        "system",
-        "variable",
-        "usual",
-        "tuned",
-        "usual",
-        "tuned",
-        "usual",
-        "tuned"
-    );
+    let mut text = format!("\n{:<32}", "R², test: usual / tuned probe");
+    for method in ["RAMP", "SVAE", "CPC", "Kalman", "windows"] {
+        text += &format!("{method:>15}");
+    }
+    text += &format!("{:>20}{:>20}\n", "wide Kalman", "wide windows");
     for system in &results.systems {
         for k in 0..system.variables.len() {
             text += &row(system, k);
         }
     }
+    for system in &results.systems {
+        if let Some((beliefs, observations)) = system.foretold {
+            text += &format!(
+                "{}: beliefs foretell {:.0} % of what is observed 2 to 8 steps later, the last few observations {:.0} %\n",
+                system.system.name(),
+                100.0 * beliefs,
+                100.0 * observations
+            );
+        }
+    }
+    text += "Wide baselines have more numbers than the state, as said in brackets; all others have as many.\n";
     text + &cost(&results.info)
 }
 
 fn row(system: &SystemResults, k: usize) -> String {
     let name = if k == 0 { system.system.name() } else { "" };
     let hidden = if system.shown[k] { "" } else { " (hidden)" };
-    let mut row = format!(
-        "{name:<17}{:<15}",
-        format!("{}{hidden}", system.variables[k])
-    );
-    for (i, r2) in [&system.ramp, &system.kalman, &system.windows]
-        .iter()
-        .enumerate()
-    {
-        let gap = if i > 0 { "   " } else { "" };
-        row += &format!("{gap}{:>8.3}{:>8.3}", r2.usual[k], r2.tuned[k]);
+    let variable = format!("{}{hidden}", system.variables[k]);
+    let mut row = format!("{name:<16}{variable:<16}");
+    let both = |r2: &ProbeR2| format!("{:.3}/{:.3}", r2.usual[k], r2.tuned[k]);
+    let methods = [
+        Some(&system.ramp),
+        system.svae.as_ref(),
+        system.cpc.as_ref(),
+        Some(&system.kalman),
+        Some(&system.windows),
+    ];
+    for r2 in methods {
+        row += &format!("{:>15}", r2.map_or("–".into(), both));
+    }
+    for wide in [&system.kalman_wide, &system.windows_wide] {
+        row += &format!("{:>20}", format!("{} ({})", both(&wide.r2), wide.dim));
     }
     row + "\n"
 }

@@ -5,7 +5,7 @@ use super::{cost, report};
 use crate::{Ending, Failure};
 use clap::{Args, ValueEnum};
 use ramp_lab::experiments::pendulum::data::Pendulum as Videos;
-use ramp_lab::experiments::pendulum::{Init, PendulumResults, PendulumRun, Shape};
+use ramp_lab::experiments::pendulum::{Init, PendulumResults, PendulumRun, STATED, Shape};
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -114,7 +114,7 @@ impl Pendulum {
 
 /// The results as a person reads them.
 fn table(results: &PendulumResults) -> String {
-    let mut text = format!("\n{:<16}{:>10}{:>10}{:>10}\n", "R²", "cos θ", "sin θ", "ω");
+    let mut text = format!("\n{:<22}{:>10}{:>10}{:>10}\n", "R²", "cos θ", "sin θ", "ω");
     let methods = [
         ("RAMP", Some(results.r2.ramp)),
         ("SVAE", results.r2.svae),
@@ -122,9 +122,14 @@ fn table(results: &PendulumResults) -> String {
     ];
     for (method, r2) in methods {
         let Some(r2) = r2 else { continue };
-        for (who, r2) in [("training", r2.train), ("test", r2.test)] {
+        let rows = [
+            ("training", r2.usual.train),
+            ("test", r2.usual.test),
+            ("test, tuned", r2.tuned),
+        ];
+        for (who, r2) in rows {
             text += &format!(
-                "{:<16}{:>10.4}{:>10.4}{:>10.4}\n",
+                "{:<22}{:>10.4}{:>10.4}{:>10.4}\n",
                 format!("{method}, {who}"),
                 r2[0],
                 r2[1],
@@ -133,12 +138,17 @@ fn table(results: &PendulumResults) -> String {
         }
     }
     let prediction = &results.prediction;
-    if let (Some(ramp), Some(stay)) = (prediction.ramp.last(), prediction.stay.last()) {
+    for ahead in [5, 10, prediction.ramp.len()] {
+        let Some(k) = ahead.checked_sub(1).filter(|&k| k < prediction.ramp.len()) else {
+            continue;
+        };
         text += &format!(
-            "{} frames ahead: angle off by {:.1}°, {:.1}° if it stayed where it was\n",
-            prediction.ramp.len(),
-            ramp.to_degrees(),
-            stay.to_degrees()
+            "{ahead} frames ahead: angle off by {:.1}°, {:.1}° if it went on at the last speed; {:.0} % intervals of {:.0}° hold {:.0} %\n",
+            prediction.ramp[k].to_degrees(),
+            prediction.go_on[k].to_degrees(),
+            100.0 * STATED,
+            prediction.width[k].to_degrees(),
+            100.0 * prediction.covered[k],
         );
     }
     text + &cost(&results.info)

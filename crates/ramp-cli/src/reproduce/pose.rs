@@ -11,7 +11,9 @@ use std::path::PathBuf;
 enum InitName {
     /// Random weights; the paper's
     Random,
-    /// Limbs are told apart from the tips inwards, by linear maps
+    /// What patches of neighbouring joints have in common, by canonical correlations
+    Shared,
+    /// Informed: limbs are told apart from the tips inwards, by linear maps that know that limbs are straight
     Limbs,
 }
 
@@ -49,6 +51,7 @@ impl Pose {
         if let Some(init) = self.init {
             run.init = match init {
                 InitName::Random => PoseInit::Random,
+                InitName::Shared => PoseInit::Shared,
                 InitName::Limbs => PoseInit::Limbs,
             };
         }

@@ -75,6 +75,17 @@ fn has_state(work: &Path) -> bool {
     checkpoint_file(&work.join(CHECKPOINTS)).exists()
 }
 
+/// Whether there is no stage, or one without any file: a process may have ended before the first or after the last.
+fn is_bare(stage: &Path) -> bool {
+    let empty =
+        |folder: &Path| std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
+    match std::fs::read_dir(stage) {
+        Err(_) => !stage.exists(),
+        Ok(mut entries) => entries
+            .all(|entry| entry.is_ok_and(|e| e.file_name() == CHECKPOINTS && empty(&e.path()))),
+    }
+}
+
 impl RunFolder {
     /// Whether a run may be written into a folder: nothing there may be a user's, or one of the files that are read. Nothing is
     /// touched.
@@ -99,7 +110,7 @@ impl RunFolder {
         }
         // In a folder that is no run's, nothing is the run's.
         let unmarked_state = state.iter().find(|p| found.placed.is_none() && p.exists());
-        let unmarked_stage = Some(&stage).filter(|s| found.staged.is_none() && s.exists());
+        let unmarked_stage = Some(&stage).filter(|s| found.staged.is_none() && !is_bare(s));
         if let Some(path) = unmarked_state.or(unmarked_stage) {
             return Err(RunError::NotFromRun { path: path.clone() }.into());
         }
@@ -178,8 +189,11 @@ impl RunFolder {
         let lock = FolderLock::take(folder)?;
         tidy(folder);
         let found = Self::find(folder, Intent::Overwrite, &[])?;
-        if found.staged.is_some_and(|m| m.finished) {
-            promote(folder)?;
+        match found.staged {
+            Some(new) if new.finished => promote(folder)?,
+            // A training that was stopped may go on.
+            Some(_) => {}
+            None => clear(&folder.join(STAGE))?,
         }
         Ok(RunFolder {
             folder: folder.to_path_buf(),
@@ -198,8 +212,7 @@ impl RunFolder {
     pub fn finish(&self, project: &Project, report: &str) -> Result<()> {
         let records = records_file(&self.checkpoints());
         self.replace(None, |stage| {
-            let resolved = project.file.resolved(&project.train)?;
-            write_atomically(&stage.join(MODEL), resolved.as_bytes())?;
+            write_atomically(&stage.join(MODEL), project.settings.as_bytes())?;
             write_support(project, stage)?;
             if records.exists() {
                 copy(&records, &stage.join(METRICS))?;

@@ -22,6 +22,8 @@ pub struct Project {
     pub file: ModelFile,
     /// The settings of training, all of them.
     pub train: TrainSpec,
+    /// The model file with all settings of training spelled out, as it is kept with the run.
+    pub settings: String,
     /// The data as it stands in its file.
     pub samples: Samples,
     /// The data as observations.
@@ -89,6 +91,7 @@ impl Project {
             crate::sign_alignment::reversed_observations(&tree, &encoder, &samples, &training)?;
         let model = build(&file, tree, &encoder, &reversed, &data, train.seed)?;
         Ok(Project {
+            settings: file.resolved(&train)?,
             file,
             train,
             samples,

@@ -311,3 +311,19 @@ fn ten_thousand_columns_of_many_values_are_saved_and_read() {
     let length = u64::from_le_bytes(header[..8].try_into().unwrap());
     assert!(length < 20 << 20, "a header of {length} bytes");
 }
+
+#[test]
+fn the_settings_of_a_run_are_those_when_its_data_was_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data.csv");
+    fs::write(&data, table(60, 1)).unwrap();
+    let project = project(&data, TREE);
+    let full = data.canonicalize().unwrap();
+    // By the end of a training the file may be gone.
+    fs::remove_file(&data).unwrap();
+    let run = folder.path().join("run");
+    let place = RunFolder::claim(&run, Intent::New, &[]).unwrap();
+    place.finish(&project, "").unwrap();
+    let kept = fs::read_to_string(run.join(MODEL)).unwrap();
+    assert!(kept.contains(&full.display().to_string()), "{kept}");
+}

@@ -5,12 +5,13 @@
 //! | [`GaussianTree`](crate::gaussian::GaussianTree) | the true parameters | a linear-Gaussian tree; exact or mean-field |
 //! | [`SupervisedGaussian`] | observations **and latents** | that all variables are jointly Gaussian |
 //! | [`Bbvi`] | observations | the tree, unit noise, factorised Gaussian posteriors |
-//! | [`Svae`] | sequences | linear-Gaussian dynamics in the plane, a decoder |
-//! | [`Cpc`] | sequences | that a point of the plane tells the future of a sequence from those of others |
+//! | [`Svae`] | sequences | linear-Gaussian dynamics, a decoder |
+//! | [`Cpc`] | sequences | that a point tells the future of a sequence from those of others |
 
 mod bbvi;
 mod cpc;
 mod learner;
+mod matrix;
 mod perceptron;
 mod sequences;
 mod supervised_gaussian;

@@ -8,4 +8,5 @@ pub mod nonlinear_tree;
 pub mod pendulum;
 pub mod pendulum_sweep;
 pub mod pose;
+mod state_probe;
 mod tables;

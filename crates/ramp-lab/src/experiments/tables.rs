@@ -7,14 +7,13 @@ use super::misspecified_tree::MisspecifiedTreeRun;
 use super::nonlinear_sweep::NonlinearSweepRun;
 use super::nonlinear_tree::NonlinearTreeRun;
 use super::nonlinear_tree::data::{Link, NonlinearTree};
-use super::pendulum::baselines::BaselineSettings;
 use super::pendulum::data::Pendulum;
 use super::pendulum::{PendulumRun, Shape};
 use super::pendulum_sweep::PendulumSweepRun;
 use super::pose::data::Augmentation;
 use super::pose::{PoseInit, PoseRun};
 use crate::baselines::{BbviSpec, CpcSpec, LearningSpec, Score, SvaeSpec};
-use crate::harness::{BbviSettings, Core, Recipe, Scale};
+use crate::harness::{BaselineSettings, BbviSettings, Core, Recipe, Scale};
 use ramp::train::{Decay, Optimizer, TrainSpec};
 
 impl LinearTreeRun {
@@ -132,6 +131,7 @@ impl DynamicsRun {
             steps,
             test,
             hidden: 128,
+            baselines: Some(BaselineSettings::dynamics(scale, seed)),
         }
     }
 }
@@ -180,7 +180,7 @@ impl PoseRun {
             hidden: 64,
             init: match recipe {
                 Recipe::Paper => PoseInit::Random,
-                Recipe::Ours => PoseInit::Limbs,
+                Recipe::Ours => PoseInit::Shared,
             },
         }
     }
@@ -323,7 +323,12 @@ impl Core {
             ..TrainSpec::default()
         };
         let train = match recipe {
-            Recipe::Paper => paper,
+            // The mixture is that of the batch, and all weights have one rate, as in the paper's listing.
+            Recipe::Paper => TrainSpec {
+                population: Some(batch),
+                even_rates: true,
+                ..paper
+            },
             Recipe::Ours => TrainSpec {
                 learning_rate: 1e-3,
                 warmup: iterations / 10,
@@ -428,5 +433,14 @@ impl BaselineSettings {
             (cpc.score, cpc.spread, cpc.learning.starts) = (Score::Bilinear, 0.0, 1);
         }
         BaselineSettings { svae, cpc }
+    }
+
+    /// Those of dynamics: as tuned on the pendulum, on half as many and shorter sequences.
+    pub(crate) fn dynamics(scale: Scale, seed: u64) -> Self {
+        let mut settings = Self::new(scale, Recipe::Ours, seed);
+        for learning in [&mut settings.svae.learning, &mut settings.cpc.learning] {
+            learning.iterations = learning.iterations.min(1500);
+        }
+        settings
     }
 }

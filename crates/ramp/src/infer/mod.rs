@@ -4,6 +4,7 @@
 mod error;
 mod filter;
 mod forecast;
+mod foresight;
 mod impute;
 mod posterior;
 mod support_set;
@@ -13,6 +14,7 @@ mod tests;
 pub use error::InferError;
 pub use filter::{Filter, PointBelief};
 pub use forecast::{Forecaster, SeriesSupport};
+pub use foresight::Foresight;
 pub use impute::{Conditionals, Imputer};
 pub use posterior::{LatentPosterior, Posterior, PosteriorArray};
 pub use support_set::{Scores, SupportSet};

@@ -22,7 +22,7 @@ pub(crate) use batch::{Batch, Bound, Mask};
 pub use builder::ModelBuilder;
 pub(crate) use chain_step::ChainStep;
 pub use dynamics::{DynamicsInit, Transition};
-pub(crate) use dynamics::{Observed, linalg};
+pub(crate) use dynamics::{Shown, linalg};
 pub use error::{ArrayProblem, ModelError};
 pub(crate) use evaluate::Workspace;
 pub use spec::{Initialisation, ModelSpec, TreeSpec};

@@ -31,6 +31,19 @@ pub enum TrainError {
         /// The iteration of the best weights, which the model now has.
         best: Option<usize>,
     },
+    /// Training ended clearly worse than it began.
+    #[error(
+        "training diverged: the free energy fell from {from:.2} to {to:.2} nats; {}",
+        rate_advice(*learning_rate)
+    )]
+    Fell {
+        /// The value before the first step.
+        from: f64,
+        /// The best on held-out samples, or the last ones without any.
+        to: f64,
+        /// The learning rate that was asked for.
+        learning_rate: f64,
+    },
     /// A setting that must be above zero.
     #[error("{name} must be a positive number, not {value}")]
     NotPositive {

@@ -32,6 +32,27 @@ pub struct Fit {
     pub held_out: Option<f64>,
 }
 
+/// How far below its beginning, and below zero, a mean free energy may end. A model that ignores its data has zero.
+const MOST_LOST: f64 = 1.0;
+
+impl Fit {
+    /// What to say if a model's free energy ended clearly worse than it began: with a learning rate that is far too high, weights settle where
+    /// nothing can be learned any more, and every number is finite.
+    pub fn fell(&self, spec: &TrainSpec) -> Option<TrainError> {
+        let last = &self.records[self.records.len().saturating_sub(10)..];
+        let mean = last.iter().map(|r| r.free_energy).sum::<f64>() / last.len() as f64;
+        let (from, to) = (
+            self.records.first()?.free_energy,
+            self.held_out.unwrap_or(mean),
+        );
+        (to < from - MOST_LOST && to < -MOST_LOST).then_some(TrainError::Fell {
+            from,
+            to,
+            learning_rate: spec.learning_rate,
+        })
+    }
+}
+
 /// Trains models: settings, observers and checkpoints around one small loop.
 ///
 /// The same settings and seed give the same weights, bit for bit, whatever the number of threads and however often

@@ -1,8 +1,8 @@
-//! Contrastive predictive coding with points of the plane (van den Oord et al. 2018).
+//! Contrastive predictive coding (van den Oord et al. 2018).
 //!
 //! - **Encoder**: a perceptron from an observation to its code `z_t`, a point.
 //! - **Context**: a perceptron from the codes of a causal window, the last [`CpcSpec::window`] steps, to `c_t`, again a point. What
-//!   came before the sequence is zero. A recurrent network would have to carry its memory in the same two numbers that are its output,
+//!   came before the sequence is zero. A recurrent network would have to carry its memory in the same few numbers that are its output,
 //!   or else be a wide one that is projected; a window has all of the recent past before it at once, and two frames
 //!   already tell a pendulum's angle and speed. So the window is the easier of the two to learn and loses nothing.
 //! - **Score** of an observation `k = 1 … K` steps ahead: see [`Score`].
@@ -42,36 +42,45 @@ use spread::Spread;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Score {
-    /// `zᵀ(W_k c + w_k)`, as in the paper that CPC comes from. In the plane, the best `z` for any context lies at the rim.
+    /// `zᵀ(W_k c + w_k)`, as in the paper that CPC comes from. The best `z` for any context lies at the rim.
     Bilinear,
-    /// `u_k(c)ᵀ(z₁, z₂, z₁², z₁z₂, z₂²)` with a perceptron `u`: the logarithm of any Gaussian over codes. It can ask for a
-    /// place anywhere in the plane and say how sure it is, so that the plane need not be bent into what lines can tell.
+    /// `u_k(c)ᵀ(z, z zᵀ)` with a perceptron `u`: the logarithm of any Gaussian over codes. It can ask for a place anywhere and
+    /// say how sure it is, so that codes need not be bent into what lines can tell.
     #[default]
     Quadratic,
 }
 
 impl Score {
-    /// Numbers of a code that are compared.
-    fn features(self) -> usize {
+    /// Numbers of a code of some dimension that are compared.
+    fn features(self, dim: usize) -> usize {
         match self {
-            Score::Bilinear => 2,
-            Score::Quadratic => 5,
+            Score::Bilinear => dim,
+            Score::Quadratic => dim + dim * (dim + 1) / 2,
         }
     }
 
-    fn of_code([x, y]: [f32; 2]) -> [f32; 5] {
-        [x, y, x * x, x * y, y * y]
+    /// The numbers of a code that are compared: the code, then products of its numbers.
+    fn of_code(self, code: &[f32]) -> Vec<f32> {
+        let mut numbers = code.to_vec();
+        if self == Score::Quadratic {
+            let products = |i: usize| code[i..].iter().map(move |y| code[i] * y);
+            numbers.extend((0..code.len()).flat_map(products));
+        }
+        numbers
     }
 
     /// The gradient at a code from that at its features.
-    fn back(self, [x, y]: [f32; 2], at: &[f32]) -> [f32; 2] {
-        match self {
-            Score::Bilinear => [at[0], at[1]],
-            Score::Quadratic => [
-                at[0] + 2.0 * x * at[2] + y * at[3],
-                at[1] + x * at[3] + 2.0 * y * at[4],
-            ],
+    fn back(self, code: &[f32], at: &[f32]) -> Vec<f32> {
+        let dim = code.len();
+        let mut slope = at[..dim].to_vec();
+        if self == Score::Quadratic {
+            let pairs = (0..dim).flat_map(|i| (i..dim).map(move |j| (i, j)));
+            for ((i, j), g) in pairs.zip(&at[dim..]) {
+                slope[i] += g * code[j];
+                slope[j] += g * code[i];
+            }
         }
+        slope
     }
 }
 
@@ -80,6 +89,8 @@ impl Score {
 pub struct CpcSpec {
     /// How it is learned; a batch of `B` sequences has `B − 1` negatives.
     pub learning: LearningSpec,
+    /// The dimension of codes and contexts.
+    pub dim: usize,
     /// Hidden units of the encoder, layer by layer.
     pub encoder: Vec<usize>,
     /// Hidden units of the context's network, and of the score's if it has one.
@@ -106,6 +117,7 @@ impl Default for CpcSpec {
                 trial: 200,
                 seed: 0,
             },
+            dim: 2,
             encoder: vec![128],
             context: vec![64],
             window: 8,
@@ -135,8 +147,9 @@ struct Seen {
 }
 
 impl Seen {
-    fn code(&self, step: usize) -> [f32; 2] {
-        [0, 1].map(|d| self.encoded.output[d * self.rows + step])
+    fn code(&self, step: usize) -> Vec<f32> {
+        let numbers = self.encoded.output.chunks_exact(self.rows);
+        numbers.map(|of_step| of_step[step]).collect()
     }
 }
 
@@ -144,7 +157,7 @@ impl Seen {
 struct Target {
     value: f64,
     /// At the codes of all sequences.
-    codes: Vec<[f32; 2]>,
+    codes: Vec<Vec<f32>>,
     /// At the predictions from one step before, two, …; sequence by sequence, feature by feature.
     predictions: Vec<Vec<f32>>,
 }
@@ -153,17 +166,17 @@ impl Cpc {
     fn see(&self, parameters: &[f32], frames: &Frames) -> Seen {
         let rows = frames.rows;
         let encoded = self.encoder.forward(parameters, frames.block());
-        let window = self.spec.window;
-        let mut windows = vec![0.0; 2 * window * rows];
+        let (window, dim) = (self.spec.window, self.spec.dim);
+        let mut windows = vec![0.0; dim * window * rows];
         for back in 0..window.min(rows) {
-            for d in 0..2 {
-                windows[(2 * back + d) * rows + back..(2 * back + d + 1) * rows]
+            for d in 0..dim {
+                windows[(dim * back + d) * rows + back..(dim * back + d + 1) * rows]
                     .copy_from_slice(&encoded.output[d * rows..(d + 1) * rows - back]);
             }
         }
-        let block = Block::feature_major(&windows, 2 * window, rows);
+        let block = Block::feature_major(&windows, dim * window, rows);
         let context = self.context.forward(parameters, block);
-        let points = Block::feature_major(&context.output, 2, rows);
+        let points = Block::feature_major(&context.output, dim, rows);
         let predicted = self.predictor.forward(parameters, points);
         Seen {
             rows,
@@ -184,11 +197,11 @@ impl Cpc {
         spread: Option<(&[Spread; 2], usize)>,
         gradient: &mut [f32],
     ) {
-        let (rows, window) = (seen.rows, self.spec.window);
-        let mut at_context = vec![0.0; 2 * rows];
+        let (rows, window, dim) = (seen.rows, self.spec.window, self.spec.dim);
+        let mut at_context = vec![0.0; dim * rows];
         self.predictor.backward(
             parameters,
-            Block::feature_major(&seen.context.output, 2, rows),
+            Block::feature_major(&seen.context.output, dim, rows),
             &seen.predicted,
             &at_predictions,
             Some(&mut at_context),
@@ -196,21 +209,21 @@ impl Cpc {
         );
         if let Some(([codes, contexts], steps)) = spread {
             let weight = self.spec.spread;
-            codes.pull(weight, &seen.encoded.output, steps, &mut at_codes);
-            contexts.pull(weight, &seen.context.output, steps, &mut at_context);
+            codes.pull(weight, (&seen.encoded.output, rows), steps, &mut at_codes);
+            contexts.pull(weight, (&seen.context.output, rows), steps, &mut at_context);
         }
         let mut at_windows = vec![0.0; seen.windows.len()];
         self.context.backward(
             parameters,
-            Block::feature_major(&seen.windows, 2 * window, rows),
+            Block::feature_major(&seen.windows, dim * window, rows),
             &seen.context,
             &at_context,
             Some(&mut at_windows),
             gradient,
         );
         for back in 0..window.min(rows) {
-            for d in 0..2 {
-                let from = &at_windows[(2 * back + d) * rows + back..(2 * back + d + 1) * rows];
+            for d in 0..dim {
+                let from = &at_windows[(dim * back + d) * rows + back..(dim * back + d + 1) * rows];
                 let to = &mut at_codes[d * rows..(d + 1) * rows - back];
                 to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
             }
@@ -227,14 +240,12 @@ impl Cpc {
 
     /// What all sequences show at a time, compared with all predictions of it.
     fn target(&self, seen: &[Seen], time: usize) -> Target {
-        let (score, features, count) = (self.spec.score, self.spec.score.features(), seen.len());
+        let (score, count) = (self.spec.score, seen.len());
+        let features = score.features(self.spec.dim);
         let width = info_nce::padded(count);
         let mut candidates = vec![0.0; features * width];
         for (j, seen) in seen.iter().enumerate() {
-            for (f, &x) in Score::of_code(seen.code(time))[..features]
-                .iter()
-                .enumerate()
-            {
+            for (f, &x) in score.of_code(&seen.code(time)).iter().enumerate() {
                 candidates[f * width + j] = x;
             }
         }
@@ -261,9 +272,10 @@ impl Cpc {
         });
         let predictions = predictions.collect();
         let codes = seen.iter().enumerate().map(|(j, seen)| {
-            let at: [f32; 5] =
-                std::array::from_fn(|f| to_candidates.get(f * width + j).copied().unwrap_or(0.0));
-            score.back(seen.code(time), &at)
+            let at: Vec<f32> = (0..features)
+                .map(|f| to_candidates[f * width + j])
+                .collect();
+            score.back(&seen.code(time), &at)
         });
         Target {
             value,
@@ -280,11 +292,12 @@ impl Cpc {
         rows: usize,
         share: f32,
     ) -> (Vec<f32>, Vec<f32>) {
-        let features = self.spec.score.features();
-        let mut at_codes = vec![0.0; 2 * rows];
+        let dim = self.spec.dim;
+        let features = self.spec.score.features(dim);
+        let mut at_codes = vec![0.0; dim * rows];
         let mut at_predictions = vec![0.0; self.predictor.outputs() * rows];
         for (time, target) in targets.iter().enumerate() {
-            for d in 0..2 {
+            for d in 0..dim {
                 at_codes[d * rows + time] = share * target.codes[place][d];
             }
             for (before, anchors) in target.predictions.iter().enumerate() {
@@ -303,10 +316,10 @@ impl SequenceModel for Cpc {
     type Spec = CpcSpec;
 
     fn new(spec: CpcSpec, data: &dyn Sequences) -> Result<Self, LabError> {
-        if spec.window == 0 || spec.ahead == 0 {
+        if spec.window == 0 || spec.ahead == 0 || spec.dim == 0 {
             return Err(LabError::Invalid(format!(
-                "CPC with a window of {} steps and predictions {} steps ahead: both must be at least 1",
-                spec.window, spec.ahead
+                "CPC with codes of {} numbers, a window of {} steps and predictions {} steps ahead: all must be at least 1",
+                spec.dim, spec.window, spec.ahead
             )));
         }
         if !(spec.spread.is_finite() && spec.spread >= 0.0) {
@@ -323,14 +336,15 @@ impl SequenceModel for Cpc {
                 data.steps()
             )));
         }
-        let encoder = Perceptron::new(data.width(), &spec.encoder, 2, 0)?;
-        let context = Perceptron::new(2 * spec.window, &spec.context, 2, encoder.place().end)?;
+        let dim = spec.dim;
+        let encoder = Perceptron::new(data.width(), &spec.encoder, dim, 0)?;
+        let context = Perceptron::new(dim * spec.window, &spec.context, dim, encoder.place().end)?;
         let hidden: &[usize] = match spec.score {
             Score::Bilinear => &[],
             Score::Quadratic => &spec.context,
         };
-        let outputs = spec.ahead * spec.score.features();
-        let predictor = Perceptron::new(2, hidden, outputs, context.place().end)?;
+        let outputs = spec.ahead * spec.score.features(dim);
+        let predictor = Perceptron::new(dim, hidden, outputs, context.place().end)?;
         Ok(Cpc {
             spec,
             encoder,
@@ -384,8 +398,14 @@ impl SequenceModel for Cpc {
         let share = 1.0 / (predictions * seen.len()).max(1) as f64;
         let spread = (self.spec.spread > 0.0).then(|| {
             [
-                Spread::of(seen.iter().map(|s| &s.encoded.output[..]), data.steps()),
-                Spread::of(seen.iter().map(|s| &s.context.output[..]), data.steps()),
+                Spread::of(
+                    seen.iter().map(|s| (&s.encoded.output[..], s.rows)),
+                    data.steps(),
+                ),
+                Spread::of(
+                    seen.iter().map(|s| (&s.context.output[..], s.rows)),
+                    data.steps(),
+                ),
             ]
         });
         batch.sum(parts, gradient, |place, gradient| {
@@ -402,24 +422,27 @@ impl SequenceModel for Cpc {
 
     fn points(&self, parameters: &[f32], data: &dyn Sequences, sequence: usize) -> Vec<f64> {
         let seen = self.see(parameters, &Frames::read(data, sequence));
-        points(&seen.context.output, data.steps())
+        points((&seen.context.output, seen.rows), data.steps())
+    }
+
+    fn dim(&self) -> usize {
+        self.spec.dim
     }
 }
 
 impl Learner<Cpc> {
-    /// The code of every observation, sequence by sequence and step by step, two numbers each.
+    /// The code of every observation, sequence by sequence and step by step.
     pub fn codes(&self, data: &dyn Sequences) -> Result<Vec<f64>, LabError> {
         self.for_each(data, |sequence| {
             let frames = Frames::read(data, sequence);
             let encoded = self.model.encoder.forward(&self.parameters, frames.block());
-            points(&encoded.output, data.steps())
+            points((&encoded.output, frames.rows), data.steps())
         })
     }
 }
 
-/// Points of a feature-major block, one after the other.
-fn points(block: &[f32], steps: usize) -> Vec<f64> {
-    let (x, y) = block.split_at(block.len() / 2);
-    let pairs = x.iter().zip(y).take(steps);
-    pairs.flat_map(|(&x, &y)| [x, y].map(f64::from)).collect()
+/// The first points of a feature-major block with so many rows, one after the other.
+fn points((block, rows): (&[f32], usize), steps: usize) -> Vec<f64> {
+    let point = |t: usize| block.chunks_exact(rows).map(move |of| f64::from(of[t]));
+    (0..steps).flat_map(point).collect()
 }

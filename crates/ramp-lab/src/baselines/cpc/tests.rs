@@ -15,10 +15,12 @@ fn normals(seed: u64, count: usize) -> Vec<f32> {
 
 #[test]
 fn the_objective_s_gradient_is_that_of_differences_array_by_array() {
-    for (score, spread) in [
-        (Score::Bilinear, 0.0),
-        (Score::Quadratic, 0.0),
-        (Score::Quadratic, 0.3),
+    for (score, spread, dim) in [
+        (Score::Bilinear, 0.0, 2),
+        (Score::Quadratic, 0.0, 2),
+        (Score::Quadratic, 0.3, 2),
+        (Score::Bilinear, 0.0, 3),
+        (Score::Quadratic, 0.3, 3),
     ] {
         // More steps than a block's unit of rows, and predictions that reach beyond the end.
         let (count, steps, width) = (5, 18, 4);
@@ -30,6 +32,7 @@ fn the_objective_s_gradient_is_that_of_differences_array_by_array() {
             ahead: 4,
             score,
             spread,
+            dim,
             ..CpcSpec::default()
         };
         let learner = Learner::<Cpc>::new(spec, &data).unwrap();
@@ -63,7 +66,8 @@ fn the_objective_is_the_mean_log_probability_of_the_right_sequence() {
             };
             for i in 0..count {
                 let score = |j: usize| -> f64 {
-                    let [x, y] = seen[j].code(time).map(f64::from);
+                    let code = seen[j].code(time);
+                    let [x, y] = [0, 1].map(|d| f64::from(code[d]));
                     let features = [x, y, x * x, x * y, y * y];
                     let u = |f: usize| {
                         let place = (ahead - 1) * 5 + f;
@@ -82,7 +86,7 @@ fn the_objective_is_the_mean_log_probability_of_the_right_sequence() {
     for output in outputs {
         let flat: Vec<f64> = seen
             .iter()
-            .flat_map(|s| points(&output(s).output, steps))
+            .flat_map(|s| points((&output(s).output, s.rows), steps))
             .collect();
         let of = |d: usize| {
             flat.iter()

@@ -63,7 +63,7 @@ pub struct Array {
     pub part: f64,
 }
 
-/// A model of sequences that turns each observation into a point of the plane.
+/// A model of sequences that turns each observation into a point.
 ///
 /// All it learns lies in one flat slice, so that optimiser and checkpoints need not know what it is.
 pub trait SequenceModel: Clone + Send + Sync {
@@ -97,7 +97,10 @@ pub trait SequenceModel: Clone + Send + Sync {
         gradient: &mut [f32],
     ) -> f64;
 
-    /// A point for each observation of a sequence, two numbers each.
+    /// The numbers of a point.
+    fn dim(&self) -> usize;
+
+    /// A point for each observation of a sequence, [`Self::dim`] numbers each.
     fn points(&self, parameters: &[f32], data: &dyn Sequences, sequence: usize) -> Vec<f64>;
 }
 
@@ -230,7 +233,7 @@ impl<M: SequenceModel> Learner<M> {
         })
     }
 
-    /// The point of every observation, sequence by sequence and step by step, two numbers each.
+    /// The point of every observation, sequence by sequence and step by step.
     pub fn embed(&self, data: &dyn Sequences) -> Result<Vec<f64>, LabError> {
         self.for_each(data, |sequence| {
             self.model.points(&self.parameters, data, sequence)

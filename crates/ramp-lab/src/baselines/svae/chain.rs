@@ -5,16 +5,74 @@
 //! `z_t | z_{t+1} ~ N(D_t⁻¹ g_t + K_t z_{t+1}, D_t⁻¹)`, `K_t = D_t⁻¹ AᵀQ⁻¹`: means, covariances and draws alike. The
 //! divergence from the prior follows from the normaliser `Z = ∫ p Πψ` as `KL = Σ E[ln ψ_t] − ln Z`.
 
-use super::super::tape::{Small, Tape, Var};
+use super::super::matrix::Matrix;
+use super::super::tape::{Tape, Var};
+use std::ops::Range;
 
-/// The numbers of the dynamics: `A` row by row, `b`, the factor of `Q` (its two diagonal numbers before they are made positive, then
-/// the one below), `m`, and the factor of `S` likewise.
-pub(super) const DYNAMICS: usize = 14;
-/// The numbers of a potential: `h`, then the factor of `Λ` as those of the dynamics.
-pub(super) const POTENTIAL: usize = 5;
+/// Where the numbers of a chain with latents of some dimension lie. A factor is its diagonal before it is made positive, then what is below, row by row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// The dimension of a latent.
+    pub dim: usize,
+}
+
+impl Layout {
+    /// Numbers of a factor.
+    fn factor_len(self) -> usize {
+        self.dim * (self.dim + 1) / 2
+    }
+
+    /// Where `A` (row by row), `b`, the factor of `Q`, `m` and the factor of `S` lie among the numbers of the dynamics.
+    pub fn dynamics(self) -> [Range<usize>; 5] {
+        let sizes = [
+            self.dim * self.dim,
+            self.dim,
+            self.factor_len(),
+            self.dim,
+            self.factor_len(),
+        ];
+        let mut start = 0;
+        sizes.map(|size| {
+            start += size;
+            start - size..start
+        })
+    }
+
+    /// How many numbers the dynamics have.
+    pub fn dynamics_len(self) -> usize {
+        self.dynamics()[4].end
+    }
+
+    /// How many numbers a potential has: `h`, then the factor of `Λ`.
+    pub fn potential_len(self) -> usize {
+        self.dim + self.factor_len()
+    }
+
+    /// A factor before its diagonal is made positive.
+    pub fn factor(self, x: &[f64]) -> Matrix {
+        let d = self.dim;
+        Matrix::from_fn(d, d, |i, j| match i.cmp(&j) {
+            std::cmp::Ordering::Less => 0.0,
+            std::cmp::Ordering::Equal => x[i],
+            std::cmp::Ordering::Greater => x[d + i * (i - 1) / 2 + j],
+        })
+    }
+
+    /// The numbers of a factor, or the gradient at them.
+    fn factor_numbers(self, of: &Matrix) -> Vec<f64> {
+        let d = self.dim;
+        let below = (0..d).flat_map(|i| (0..i).map(move |j| (i, j)));
+        (0..d)
+            .map(|i| (i, i))
+            .chain(below)
+            .map(|place| of[place])
+            .collect()
+    }
+}
 
 /// The posterior of one sequence on a tape.
 pub(super) struct Posterior {
+    layout: Layout,
     tape: Tape,
     dynamics: [Var; 5],
     potentials: Vec<[Var; 2]>,
@@ -26,35 +84,29 @@ pub(super) struct Posterior {
 
 /// The gradient with respect to what a posterior was made from.
 pub(super) struct Slopes {
-    pub dynamics: [f64; DYNAMICS],
-    pub potentials: Vec<[f64; POTENTIAL]>,
-}
-
-/// A factor before its diagonal is made positive.
-pub(super) fn factor(x: &[f64]) -> Small {
-    Small::square([[x[0], 0.0], [x[2], x[1]]])
-}
-
-fn factor_slope(at: Small) -> [f64; 3] {
-    [at[(0, 0)], at[(1, 1)], at[(1, 0)]]
+    pub dynamics: Vec<f64>,
+    /// Step by step.
+    pub potentials: Vec<Vec<f64>>,
 }
 
 impl Posterior {
     /// The posterior under potentials, with a draw that `noise` makes from it.
     pub fn new(
-        dynamics: &[f64; DYNAMICS],
-        potentials: &[[f64; POTENTIAL]],
-        noise: &[[f64; 2]],
+        layout: Layout,
+        dynamics: &[f64],
+        potentials: &[Vec<f64>],
+        noise: &[Vec<f64>],
     ) -> Self {
         let steps = potentials.len();
         let mut tape = Tape::default();
         let t = &mut tape;
-        let d = dynamics;
-        let a = t.leaf(Small::square([[d[0], d[1]], [d[2], d[3]]]));
-        let b = t.leaf(Small::point([d[4], d[5]]));
-        let raw_q = t.leaf(factor(&d[6..9]));
-        let first = t.leaf(Small::point([d[9], d[10]]));
-        let raw_s = t.leaf(factor(&d[11..14]));
+        let dim = layout.dim;
+        let [of_a, of_b, of_q, of_first, of_s] = layout.dynamics().map(|span| &dynamics[span]);
+        let a = t.leaf(Matrix::square(dim, of_a));
+        let b = t.leaf(Matrix::point(of_b));
+        let raw_q = t.leaf(layout.factor(of_q));
+        let first = t.leaf(Matrix::point(of_first));
+        let raw_s = t.leaf(layout.factor(of_s));
 
         let covariance = |t: &mut Tape, raw: Var| {
             let positive = t.positive(raw);
@@ -90,8 +142,8 @@ impl Posterior {
         let mut eliminated = Vec::with_capacity(steps);
         let mut passed: Option<[Var; 2]> = None;
         for (step, x) in potentials.iter().enumerate() {
-            let h = t.leaf(Small::point([x[0], x[1]]));
-            let raw = t.leaf(factor(&x[2..]));
+            let h = t.leaf(Matrix::point(&x[..dim]));
+            let raw = t.leaf(layout.factor(&x[dim..]));
             leaves.push([h, raw]);
             let precision = covariance(t, raw);
             given.push([h, precision]);
@@ -125,7 +177,7 @@ impl Posterior {
         for step in (0..steps).rev() {
             let [inverse, centre, gain] = eliminated[step];
             let spread = t.cholesky(inverse);
-            let unit = t.leaf(Small::point(noise[step]));
+            let unit = t.leaf(Matrix::point(&noise[step]));
             let moved = t.mul(spread, unit);
             let own_draw = t.add(centre, moved);
             let [mean, covariance, draw] = match backwards.last() {
@@ -163,6 +215,7 @@ impl Posterior {
         };
         let of = |k: usize| backwards.iter().rev().map(|step| step[k]).collect();
         Posterior {
+            layout,
             dynamics: [a, b, raw_q, first, raw_s],
             potentials: leaves,
             means: of(0),
@@ -173,25 +226,22 @@ impl Posterior {
         }
     }
 
-    fn points<'a>(&'a self, of: &'a [Var]) -> impl Iterator<Item = [f64; 2]> {
-        of.iter().map(|&var| {
-            let x = self.tape.value(var);
-            [x[(0, 0)], x[(1, 0)]]
-        })
+    fn points<'a>(&'a self, of: &'a [Var]) -> impl Iterator<Item = &'a [f64]> {
+        of.iter().map(|&var| self.tape.value(var).values())
     }
 
     /// The mean of every step.
-    pub fn means(&self) -> impl Iterator<Item = [f64; 2]> {
+    pub fn means(&self) -> impl Iterator<Item = &[f64]> {
         self.points(&self.means)
     }
 
     /// The covariance of every step.
-    pub fn covariances(&self) -> impl Iterator<Item = Small> {
+    pub fn covariances(&self) -> impl Iterator<Item = &Matrix> {
         self.covariances.iter().map(|&var| self.tape.value(var))
     }
 
     /// The draw of every step.
-    pub fn draws(&self) -> impl Iterator<Item = [f64; 2]> {
+    pub fn draws(&self) -> impl Iterator<Item = &[f64]> {
         self.points(&self.draws)
     }
 
@@ -201,34 +251,25 @@ impl Posterior {
     }
 
     /// The gradient of `Σ ⟨at_draws, draws⟩ + at_divergence · KL`.
-    pub fn backward(&self, at_draws: &[[f64; 2]], at_divergence: f64) -> Slopes {
-        let mut seeds = vec![(self.divergence, Small::number(at_divergence))];
+    pub fn backward(&self, at_draws: &[Vec<f64>], at_divergence: f64) -> Slopes {
+        let mut seeds = vec![(self.divergence, Matrix::number(at_divergence))];
         let pulls = self.draws.iter().zip(at_draws);
-        seeds.extend(pulls.map(|(&draw, &at)| (draw, Small::point(at))));
+        seeds.extend(pulls.map(|(&draw, at)| (draw, Matrix::point(at))));
         let gradient = self.tape.backward(&seeds);
         let [a, b, raw_q, first, raw_s] = self.dynamics.map(|var| gradient.at(var));
-        let [q, s] = [raw_q, raw_s].map(factor_slope);
         let potentials = self.potentials.iter().map(|&[h, raw]| {
-            let (h, [x, y, below]) = (gradient.at(h), factor_slope(gradient.at(raw)));
-            [h[(0, 0)], h[(1, 0)], x, y, below]
+            let factor = self.layout.factor_numbers(gradient.at(raw));
+            [gradient.at(h).values(), &factor].concat()
         });
         Slopes {
             dynamics: [
-                a[(0, 0)],
-                a[(0, 1)],
-                a[(1, 0)],
-                a[(1, 1)],
-                b[(0, 0)],
-                b[(1, 0)],
-                q[0],
-                q[1],
-                q[2],
-                first[(0, 0)],
-                first[(1, 0)],
-                s[0],
-                s[1],
-                s[2],
-            ],
+                a.values(),
+                b.values(),
+                &self.layout.factor_numbers(raw_q),
+                first.values(),
+                &self.layout.factor_numbers(raw_s),
+            ]
+            .concat(),
             potentials: potentials.collect(),
         }
     }

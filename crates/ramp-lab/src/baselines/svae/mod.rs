@@ -1,6 +1,6 @@
-//! A structured variational autoencoder with linear-Gaussian dynamics in the plane (Johnson et al. 2016; Zhao and Linderman 2023).
+//! A structured variational autoencoder with linear-Gaussian dynamics (Johnson et al. 2016; Zhao and Linderman 2023).
 //!
-//! - **Latents**: `z₁ ~ N(m, S)`, `z_{t+1} = A z_t + b + N(0, Q)` in two dimensions, all of it learned.
+//! - **Latents**: `z₁ ~ N(m, S)`, `z_{t+1} = A z_t + b + N(0, Q)` in some dimensions, all of it learned.
 //! - **Encoder**: a perceptron turns an observation into a Gaussian potential on its latent, with a full precision.
 //! - **Posterior**: exact in the chain with these potentials, by Kalman smoothing. Every step's mean is its embedding.
 //! - **Decoder**: a perceptron from a draw of the posterior to the logits of pixels, or to means of other numbers.
@@ -20,9 +20,8 @@ pub use likelihood::Likelihood;
 use super::learner::{Array, Batch, Learner, LearningSpec, Parts, SequenceModel};
 use super::perceptron::{Frames, Pass, Perceptron};
 use super::sequences::Sequences;
-use super::tape::Small;
 use crate::error::LabError;
-use chain::{DYNAMICS, POTENTIAL, Posterior, factor};
+use chain::{Layout, Posterior};
 use ramp::network::Block;
 use ramp::train::Decay;
 use rand_chacha::ChaCha8Rng;
@@ -38,6 +37,8 @@ const LOOKED_AT: usize = 50;
 pub struct SvaeSpec {
     /// How it is learned.
     pub learning: LearningSpec,
+    /// The dimension of the latents.
+    pub dim: usize,
     /// Hidden units of the encoder, layer by layer.
     pub encoder: Vec<usize>,
     /// Hidden units of the decoder; none makes it linear.
@@ -58,6 +59,7 @@ impl Default for SvaeSpec {
                 trial: 0,
                 seed: 0,
             },
+            dim: 2,
             encoder: vec![128],
             decoder: vec![128],
             likelihood: Likelihood::default(),
@@ -65,34 +67,35 @@ impl Default for SvaeSpec {
     }
 }
 
-/// Linear-Gaussian dynamics in the plane; matrices row by row.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Linear-Gaussian dynamics; matrices row by row.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Dynamics {
     /// `A`, which turns a state into the next.
-    pub transition: [[f64; 2]; 2],
+    pub transition: Vec<f64>,
     /// `b`, added to it.
-    pub shift: [f64; 2],
+    pub shift: Vec<f64>,
     /// `Q`, the covariance of what is added at random.
-    pub noise: [[f64; 2]; 2],
+    pub noise: Vec<f64>,
     /// `m`, the mean of the first state.
-    pub first_mean: [f64; 2],
+    pub first_mean: Vec<f64>,
     /// `S`, its covariance.
-    pub first_covariance: [[f64; 2]; 2],
+    pub first_covariance: Vec<f64>,
 }
 
 /// The posterior of one latent.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct State {
     /// Its mean.
-    pub mean: [f64; 2],
-    /// Its covariance.
-    pub covariance: [[f64; 2]; 2],
+    pub mean: Vec<f64>,
+    /// Its covariance, row by row.
+    pub covariance: Vec<f64>,
 }
 
 /// A structured variational autoencoder; [`Learner`] learns it.
 #[derive(Clone, Debug)]
 pub struct Svae {
     spec: SvaeSpec,
+    layout: Layout,
     width: usize,
     encoder: Perceptron,
     decoder: Perceptron,
@@ -100,9 +103,9 @@ pub struct Svae {
 }
 
 impl Svae {
-    fn dynamics_of(&self, parameters: &[f32]) -> [f64; DYNAMICS] {
+    fn dynamics_of(&self, parameters: &[f32]) -> Vec<f64> {
         let numbers = &parameters[self.dynamics.clone()];
-        std::array::from_fn(|i| f64::from(numbers[i]))
+        numbers.iter().map(|&x| f64::from(x)).collect()
     }
 
     /// The place of the logarithm of the noise's standard deviation, for Gaussian observations.
@@ -110,10 +113,12 @@ impl Svae {
         self.dynamics.end
     }
 
-    fn potentials(&self, encoded: &Pass, steps: usize) -> Vec<[f64; POTENTIAL]> {
-        let rows = encoded.output.len() / POTENTIAL;
+    fn potentials(&self, encoded: &Pass, steps: usize) -> Vec<Vec<f64>> {
+        let numbers = self.layout.potential_len();
+        let rows = encoded.output.len() / numbers;
+        let at = |r: usize, i: usize| f64::from(encoded.output[i * rows + r]);
         (0..steps)
-            .map(|r| std::array::from_fn(|i| f64::from(encoded.output[i * rows + r])))
+            .map(|r| (0..numbers).map(|i| at(r, i)).collect())
             .collect()
     }
 
@@ -121,12 +126,18 @@ impl Svae {
         &self,
         parameters: &[f32],
         frames: &Frames,
-        noise: &[[f64; 2]],
+        noise: &[Vec<f64>],
     ) -> (Pass, Posterior) {
         let encoded = self.encoder.forward(parameters, frames.block());
         let potentials = self.potentials(&encoded, noise.len());
-        let posterior = Posterior::new(&self.dynamics_of(parameters), &potentials, noise);
+        let dynamics = self.dynamics_of(parameters);
+        let posterior = Posterior::new(self.layout, &dynamics, &potentials, noise);
         (encoded, posterior)
+    }
+
+    /// The noise of so many steps that makes every draw its mean.
+    fn no_noise(&self, steps: usize) -> Vec<Vec<f64>> {
+        vec![vec![0.0; self.spec.dim]; steps]
     }
 
     /// The bound of one sequence; adds `share` of its gradient.
@@ -134,17 +145,19 @@ impl Svae {
         &self,
         parameters: &[f32],
         frames: &Frames,
-        noise: &[[f64; 2]],
+        noise: &[Vec<f64>],
         share: f64,
         gradient: &mut [f32],
     ) -> f64 {
-        let (rows, steps) = (frames.rows, noise.len());
+        let (rows, steps, dim) = (frames.rows, noise.len(), self.spec.dim);
         let (encoded, posterior) = self.posterior(parameters, frames, noise);
-        let mut draws = vec![0.0; 2 * rows];
-        for (r, [x, y]) in posterior.draws().enumerate() {
-            (draws[r], draws[rows + r]) = (x as f32, y as f32);
+        let mut draws = vec![0.0; dim * rows];
+        for (r, draw) in posterior.draws().enumerate() {
+            for (i, &x) in draw.iter().enumerate() {
+                draws[i * rows + r] = x as f32;
+            }
         }
-        let drawn = Block::feature_major(&draws, 2, rows);
+        let drawn = Block::feature_major(&draws, dim, rows);
         let decoded = self.decoder.forward(parameters, drawn);
         let log_sd = f64::from(parameters[self.log_sd()]);
         let mut evidence = self
@@ -156,7 +169,7 @@ impl Svae {
         }
         gradient[self.log_sd()] += (share * evidence.at_log_sd) as f32;
 
-        let mut at_draws = vec![0.0; 2 * rows];
+        let mut at_draws = vec![0.0; dim * rows];
         self.decoder.backward(
             parameters,
             drawn,
@@ -165,9 +178,12 @@ impl Svae {
             Some(&mut at_draws),
             gradient,
         );
-        let pulls: Vec<[f64; 2]> = (0..steps)
-            .map(|r| [f64::from(at_draws[r]), f64::from(at_draws[rows + r])])
-            .collect();
+        let pull = |r: usize| {
+            (0..dim)
+                .map(|i| f64::from(at_draws[i * rows + r]))
+                .collect()
+        };
+        let pulls: Vec<Vec<f64>> = (0..steps).map(pull).collect();
         let slopes = posterior.backward(&pulls, -share);
         for (to, slope) in gradient[self.dynamics.clone()]
             .iter_mut()
@@ -175,7 +191,7 @@ impl Svae {
         {
             *to += slope as f32;
         }
-        let mut at_encoded = vec![0.0; POTENTIAL * rows];
+        let mut at_encoded = vec![0.0; self.layout.potential_len() * rows];
         for (r, slopes) in slopes.potentials.iter().enumerate() {
             for (i, &slope) in slopes.iter().enumerate() {
                 at_encoded[i * rows + r] = slope as f32;
@@ -198,16 +214,22 @@ impl SequenceModel for Svae {
     type Spec = SvaeSpec;
 
     fn new(spec: SvaeSpec, data: &dyn Sequences) -> Result<Self, LabError> {
-        let width = data.width();
-        let encoder = Perceptron::new(width, &spec.encoder, POTENTIAL, 0)?;
-        let decoder = Perceptron::new(2, &spec.decoder, width, encoder.place().end)?;
+        if spec.dim == 0 {
+            return Err(LabError::Invalid(
+                "the latents of an SVAE must have at least one dimension".into(),
+            ));
+        }
+        let (width, layout) = (data.width(), Layout { dim: spec.dim });
+        let encoder = Perceptron::new(width, &spec.encoder, layout.potential_len(), 0)?;
+        let decoder = Perceptron::new(spec.dim, &spec.decoder, width, encoder.place().end)?;
         let from = decoder.place().end;
         Ok(Svae {
             spec,
+            layout,
             width,
             encoder,
             decoder,
-            dynamics: from..from + DYNAMICS,
+            dynamics: from..from + layout.dynamics_len(),
         })
     }
 
@@ -254,9 +276,10 @@ impl SequenceModel for Svae {
         }
         // States wander slowly and start as standard normals. softplus(0.541) = 1, softplus(−1.05) = 0.3.
         let dynamics = &mut parameters[self.dynamics.clone()];
-        (dynamics[0], dynamics[3]) = (0.95, 0.95);
-        dynamics[6..8].fill(-1.05);
-        dynamics[11..13].fill(0.541);
+        let (dim, [a, _, q, _, s]) = (self.spec.dim, self.layout.dynamics());
+        (0..dim).for_each(|i| dynamics[a.start + i * dim + i] = 0.95);
+        dynamics[q][..dim].fill(-1.05);
+        dynamics[s][..dim].fill(0.541);
         parameters
     }
 
@@ -271,9 +294,12 @@ impl SequenceModel for Svae {
         let share = 1.0 / (batch.sequences.len() * data.steps()) as f64;
         let value = batch.sum(parts, gradient, |place, gradient| {
             let mut rng = batch.draws(place);
-            let noise: Vec<[f64; 2]> = (0..data.steps())
-                .map(|_| [(); 2].map(|()| StandardNormal.sample(&mut rng)))
-                .collect();
+            let mut draw = || {
+                (0..self.spec.dim)
+                    .map(|_| StandardNormal.sample(&mut rng))
+                    .collect()
+            };
+            let noise: Vec<Vec<f64>> = (0..data.steps()).map(|_| draw()).collect();
             let frames = Frames::read(data, batch.sequences[place]);
             self.sequence(parameters, &frames, &noise, share, gradient)
         });
@@ -282,8 +308,12 @@ impl SequenceModel for Svae {
 
     fn points(&self, parameters: &[f32], data: &dyn Sequences, sequence: usize) -> Vec<f64> {
         let frames = Frames::read(data, sequence);
-        let (_, posterior) = self.posterior(parameters, &frames, &vec![[0.0; 2]; data.steps()]);
-        posterior.means().flatten().collect()
+        let (_, posterior) = self.posterior(parameters, &frames, &self.no_noise(data.steps()));
+        posterior.means().flatten().copied().collect()
+    }
+
+    fn dim(&self) -> usize {
+        self.spec.dim
     }
 }
 
@@ -292,33 +322,31 @@ impl Learner<Svae> {
     pub fn states(&self, data: &dyn Sequences, sequence: usize) -> Result<Vec<State>, LabError> {
         self.check_width(data)?;
         let frames = Frames::read(data, sequence);
-        let noise = vec![[0.0; 2]; data.steps()];
+        let noise = self.model.no_noise(data.steps());
         let (_, posterior) = self.model.posterior(&self.parameters, &frames, &noise);
         let both = posterior.means().zip(posterior.covariances());
         let states = both.map(|(mean, covariance)| State {
-            mean,
-            covariance: rows(covariance),
+            mean: mean.to_vec(),
+            covariance: covariance.values().to_vec(),
         });
         Ok(states.collect())
     }
 
     /// The dynamics as they stand.
     pub fn dynamics(&self) -> Dynamics {
-        let d = self.model.dynamics_of(&self.parameters);
+        let numbers = self.model.dynamics_of(&self.parameters);
+        let layout = self.model.layout;
+        let [a, b, q, first, s] = layout.dynamics().map(|span| &numbers[span]);
         let covariance = |raw: &[f64]| {
-            let factor = factor(raw).positive();
-            rows(factor * factor.transpose())
+            let factor = layout.factor(raw).positive();
+            (&factor * &factor.transpose()).values().to_vec()
         };
         Dynamics {
-            transition: [[d[0], d[1]], [d[2], d[3]]],
-            shift: [d[4], d[5]],
-            noise: covariance(&d[6..9]),
-            first_mean: [d[9], d[10]],
-            first_covariance: covariance(&d[11..14]),
+            transition: a.to_vec(),
+            shift: b.to_vec(),
+            noise: covariance(q),
+            first_mean: first.to_vec(),
+            first_covariance: covariance(s),
         }
     }
-}
-
-fn rows(of: Small) -> [[f64; 2]; 2] {
-    [0, 1].map(|i| [0, 1].map(|j| of[(i, j)]))
 }

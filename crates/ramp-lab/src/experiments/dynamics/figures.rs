@@ -1,7 +1,7 @@
 //! The figure of dynamics: where every system's latents lie, coloured by something that no single observation shows.
 
-use super::probe::Points;
 use crate::error::LabError;
+use crate::experiments::state_probe::Points;
 use crate::figure::{Figure, Image, PAGE_MM, Panel, viridis};
 use serde::{Deserialize, Serialize};
 

@@ -1,22 +1,30 @@
 //! Linear baselines: principal components of windows of observations, and a Kalman smoother whose parameters are found by
 //! expectation maximisation, begun at those components.
+//!
+//! A picture is a curved function of the state: the place of a dot bends through many components. So as many components as the state
+//! has numbers say the place, several times over, and nothing of the velocity, which comes with the components after them; both
+//! baselines are measured with as many numbers as the state has and with more.
 
-use super::probe::Points;
 use crate::baselines::Sequences;
 use crate::error::LabError;
+use crate::experiments::state_probe::Points;
 use faer::linalg::solvers::{DenseSolveCore, Solve};
 use faer::{Mat, Side};
 use rayon::prelude::*;
 
 /// Principal components of single observations that everything starts from, at most.
-const COMPONENTS: usize = 12;
+const COMPONENTS: usize = 24;
 /// Observations that they are found from, at most, and rounds of the iteration that finds them.
 const FOUND_FROM: usize = 3000;
 const ROUNDS: usize = 6;
 /// Steps before and after the present one in a window.
 const REACH: usize = 4;
-/// Rounds of expectation maximisation.
-const EM_ROUNDS: usize = 60;
+/// Rounds of expectation maximisation, sequences that it learns from at most, and which of them are held out: one in so many.
+const EM_ROUNDS: usize = 40;
+const EM_SEQUENCES: usize = 300;
+const HELD_OUT: usize = 5;
+/// How many times the numbers of a state a wider state has, to choose from.
+const WIDER: [usize; 3] = [1, 2, 4];
 /// The least variance of anything, against singular matrices.
 const LEAST: f64 = 1e-6;
 
@@ -65,6 +73,16 @@ impl Scores {
 
     fn count(&self) -> usize {
         self.values.len() / (self.steps * self.width)
+    }
+
+    /// Some of the sequences.
+    fn select(&self, chosen: &[usize]) -> Scores {
+        let one = self.steps * self.width;
+        let values = chosen.iter().flat_map(|&n| &self.values[n * one..][..one]);
+        Scores {
+            values: values.copied().collect(),
+            ..*self
+        }
     }
 
     /// The scores around every step, with the first and the last one repeated beyond the ends.
@@ -145,6 +163,8 @@ struct Gains {
     smoothed: Vec<Mat<f64>>,
     /// Covariance of a state with the one before it.
     across: Vec<Mat<f64>>,
+    /// The inverse covariance of what is predicted to be seen, and the logarithm of the covariance's determinant.
+    surprise: Vec<(Mat<f64>, f64)>,
 }
 
 fn inverse(a: &Mat<f64>) -> Result<Mat<f64>, LabError> {
@@ -176,11 +196,19 @@ impl StateSpace {
         let (d, p) = (self.a.nrows(), self.c.nrows());
         let identity = Mat::<f64>::identity(d, d);
         let (mut predicted, mut filtered, mut kalman) = (vec![self.first.clone()], vec![], vec![]);
+        let mut surprise = vec![];
         for t in 0..steps {
             let v = &predicted[t];
             let mut s = &self.c * v * self.c.transpose();
             (0..p).for_each(|i| s[(i, i)] += self.r[i]);
-            let gain = v * self.c.transpose() * inverse(&s)?;
+            let precision = inverse(&s)?;
+            let factor = s.llt(Side::Lower).map_err(|_| LabError::Singular {
+                what: "a state-space model",
+            })?;
+            let volume = factor.L().diagonal().column_vector().iter();
+            let volume = 2.0 * volume.map(|x| x.ln()).sum::<f64>();
+            let gain = v * self.c.transpose() * &precision;
+            surprise.push((precision, volume));
             let after = (&identity - &gain * &self.c) * v;
             let after = symmetric(&after);
             predicted.push(&self.a * &after * self.a.transpose() + &self.q);
@@ -202,7 +230,26 @@ impl StateSpace {
             smoother,
             smoothed,
             across,
+            surprise,
         })
+    }
+
+    /// The mean log-likelihood of a step.
+    fn likelihood(&self, scores: &Scores) -> Result<f64, LabError> {
+        let gains = self.gains(scores.steps)?;
+        let mut total = 0.0;
+        for n in 0..scores.count() {
+            let mut predicted = self.first_mean.clone();
+            for (t, (precision, volume)) in gains.surprise.iter().enumerate() {
+                let (seen, row) = (&self.c * &predicted, scores.row(n, t));
+                let off = Mat::from_fn(row.len(), 1, |i, _| row[i] - seen[(i, 0)]);
+                total -= 0.5 * ((off.transpose() * precision * &off)[(0, 0)] + volume);
+                predicted = &self.a * (predicted + &gains.kalman[t] * off);
+            }
+        }
+        let log_2pi = (2.0 * std::f64::consts::PI).ln();
+        let steps = (scores.count() * scores.steps) as f64;
+        Ok(total / steps - 0.5 * scores.width as f64 * log_2pi)
     }
 
     /// Smoothed means of one sequence.
@@ -384,57 +431,100 @@ fn solved(a: &Mat<f64>, b: &Mat<f64>) -> Result<Mat<f64>, LabError> {
     Ok(factor.solve(a.transpose()).transpose().to_owned())
 }
 
-/// Smoothed means of a state-space model found by expectation maximisation on training sequences.
-pub(super) fn kalman_smoother(
-    [train, test]: [&Scores; 2],
-    states: &Points,
-) -> Result<[Points; 2], LabError> {
-    let mut model = StateSpace::new(train, states)?;
-    for _ in 0..EM_ROUNDS {
-        model = model.improved(train)?;
-    }
-    let gains = model.gains(train.steps)?;
-    let d = states.features;
-    let smooth = |of: &Scores| -> Vec<f64> {
-        (0..of.count())
-            .into_par_iter()
-            .flat_map_iter(|n| {
-                let means = model.smooth(of, n, &gains);
-                means
-                    .into_iter()
-                    .flat_map(move |m| (0..d).map(move |i| m[(i, 0)]).collect::<Vec<_>>())
-            })
-            .collect()
-    };
-    let mut points = [smooth(train), smooth(test)].map(|values| Points {
-        features: d,
-        values,
-    });
-    standardise(&mut points, d);
-    Ok(points)
+/// Smoothed means of a state-space model.
+pub(super) struct Smoothed {
+    /// Numbers of a state.
+    pub dim: usize,
+    /// The mean log-likelihood of steps of sequences that it was not fitted to.
+    pub held_out: f64,
+    /// Training and test sequences.
+    pub points: [Points; 2],
 }
 
-/// Scales coordinates to unit variance on training sequences, as probes expect.
-fn standardise(points: &mut [Points; 2], d: usize) {
-    for k in 0..d {
-        let own: Vec<f64> = points[0]
-            .values
-            .iter()
-            .skip(k)
-            .step_by(d)
-            .copied()
-            .collect();
-        let mean = own.iter().sum::<f64>() / own.len() as f64;
-        let square = own.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / own.len() as f64;
-        let scale = 1.0 / square.sqrt().max(1e-12);
-        for part in points.iter_mut() {
-            part.values
-                .iter_mut()
-                .skip(k)
-                .step_by(d)
-                .for_each(|x| *x = (*x - mean) * scale);
+/// State-space models found by expectation maximisation on training sequences: with as many numbers as the state has, and with the
+/// number among some larger ones that makes held-out sequences likeliest.
+pub(super) fn kalman_smoothers(
+    [train, test]: [&Scores; 2],
+    dimension: usize,
+) -> Result<[Smoothed; 2], LabError> {
+    let used = train.count().min(EM_SEQUENCES);
+    let (held_out, learned): (Vec<usize>, Vec<usize>) =
+        (0..used).partition(|n| used >= HELD_OUT && n % HELD_OUT == 0);
+    let (known, others) = (train.select(&learned), train.select(&held_out));
+    let mut fitted = vec![];
+    for wider in WIDER {
+        let [states, _] = window_components([&known, test], wider * dimension)?;
+        let mut model = StateSpace::new(&known, &states)?;
+        for _ in 0..EM_ROUNDS {
+            model = model.improved(&known)?;
+        }
+        let gains = model.gains(train.steps)?;
+        let dim = states.features;
+        let smooth = |of: &Scores| Points {
+            features: dim,
+            values: (0..of.count())
+                .into_par_iter()
+                .flat_map_iter(|n| {
+                    let means = model.smooth(of, n, &gains);
+                    means
+                        .into_iter()
+                        .flat_map(move |m| (0..dim).map(move |i| m[(i, 0)]).collect::<Vec<_>>())
+                })
+                .collect(),
+        };
+        let mut points = [smooth(train), smooth(test)];
+        whiten(&mut points)?;
+        fitted.push(Smoothed {
+            dim,
+            held_out: model.likelihood(&others)?,
+            points,
+        });
+    }
+    let same = fitted.remove(0);
+    let best = fitted
+        .into_iter()
+        .max_by(|a, b| a.held_out.total_cmp(&b.held_out))
+        .filter(|best| best.held_out > same.held_out);
+    let wide = best.unwrap_or_else(|| Smoothed {
+        points: same.points.clone(),
+        ..same
+    });
+    Ok([same, wide])
+}
+
+/// Turns and scales points to unit variance in every direction on training sequences: a baseline's coordinates are arbitrary, and
+/// probes take all of them alike. Directions in which points hardly differ stay small.
+pub(super) fn whiten(points: &mut [Points; 2]) -> Result<(), LabError> {
+    let d = points[0].features;
+    let count = (points[0].values.len() / d) as f64;
+    let mut mean = vec![0.0; d];
+    let mut covariance = Mat::<f64>::zeros(d, d);
+    for p in points[0].values.chunks_exact(d) {
+        for i in 0..d {
+            mean[i] += p[i] / count;
+            (0..d).for_each(|j| covariance[(i, j)] += p[i] * p[j] / count);
         }
     }
+    for i in 0..d {
+        (0..d).for_each(|j| covariance[(i, j)] -= mean[i] * mean[j]);
+    }
+    let eigen = covariance
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|_| LabError::Singular {
+            what: "the states of a smoother",
+        })?;
+    let values = eigen.S().column_vector();
+    let least = (1e-6 * values[d - 1]).max(1e-12);
+    for part in points.iter_mut() {
+        for p in part.values.chunks_exact_mut(d) {
+            let off: Vec<f64> = p.iter().zip(&mean).map(|(x, m)| x - m).collect();
+            for (k, to) in p.iter_mut().enumerate() {
+                let along: f64 = (0..d).map(|i| eigen.U()[(i, k)] * off[i]).sum();
+                *to = along / values[k].max(least).sqrt();
+            }
+        }
+    }
+    Ok(())
 }
 
 fn along(row: &[f32], mean: &[f64], axis: &[f64]) -> f64 {
@@ -514,7 +604,11 @@ mod tests {
         let ((train, _), (test, hidden)) = (rotation(80, 1), rotation(40, 2));
         let [a, b] = Scores::of(&train, &test).unwrap();
         let windows = window_components([&a, &b], 2).unwrap();
-        let smoothed = kalman_smoother([&a, &b], &windows[0]).unwrap();
+        let [same, wide] = kalman_smoothers([&a, &b], 2).unwrap();
+        assert_eq!(same.dim, 2);
+        // A rotation has two numbers: more of them make nothing likelier.
+        assert!(wide.held_out < same.held_out + 0.02, "{}", wide.held_out);
+        let smoothed = same.points;
         let read = |points: &Points| {
             // The best linear reading, by the two-by-two normal equations.
             let at = |i: usize, k: usize| points.values[i * 2 + k];

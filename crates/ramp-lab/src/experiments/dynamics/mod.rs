@@ -7,14 +7,17 @@ mod probe;
 
 pub use probe::ProbeR2;
 
+use crate::baselines::Likelihood;
 use crate::error::LabError;
+use crate::experiments::state_probe::Points;
 use crate::harness::{
-    Clock, Core, Experiment, Figures, RunInfo, Training, TrainingRun, keep, kept, start,
+    BaselineSettings, BaselineTask, Clock, Core, Embedded, Experiment, Figures, RunInfo, Training,
+    TrainingRun, keep, kept, start,
 };
 use data::{Recorded, System};
 use figures::{Portrait, portraits_figure};
-use linear::{Scores, kalman_smoother, window_components};
-use probe::{Points, probe};
+use linear::{Scores, kalman_smoothers, whiten, window_components};
+use probe::probe;
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, TimeAxis, Tying};
 use ramp::model::{Initialisation, Model, Transition};
@@ -27,6 +30,8 @@ const TRAIN: u64 = 0;
 const TEST: u64 = 1;
 /// Sequences whose posteriors are held at a time.
 const AT_ONCE: usize = 100;
+/// How many times as many window components as the state has numbers are read beside as many as it has.
+const WIDER: usize = 4;
 
 /// The settings of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +51,8 @@ pub struct DynamicsRun {
     pub test: usize,
     /// Hidden units of every network.
     pub hidden: usize,
+    /// The settings of SVAE and CPC but for what a system asks of them; none to leave them out.
+    pub baselines: Option<BaselineSettings>,
 }
 
 impl DynamicsRun {
@@ -77,21 +84,46 @@ pub struct Tried {
     pub free_energy: f64,
 }
 
+/// R² of a baseline that has more numbers than the state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WideR2 {
+    /// How many.
+    pub dim: usize,
+    /// What the probes read off them.
+    #[serde(flatten)]
+    pub r2: ProbeR2,
+}
+
 /// What was found of one system.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SystemResults {
     /// Which.
     pub system: System,
+    /// How many numbers its state and its latents have.
+    pub dimension: usize,
     /// The measured variables.
     pub variables: Vec<String>,
     /// Which of them a single observation shows.
     pub shown: Vec<bool>,
     /// R² of RAMP's posterior means.
     pub ramp: ProbeR2,
-    /// R² of principal components of windows.
-    pub windows: ProbeR2,
-    /// R² of a Kalman smoother fitted by expectation maximisation.
+    /// R² of the structured variational autoencoder, of the same dimension.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub svae: Option<ProbeR2>,
+    /// R² of contrastive predictive coding, of the same dimension.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpc: Option<ProbeR2>,
+    /// R² of a Kalman smoother fitted by expectation maximisation, of the same dimension.
     pub kalman: ProbeR2,
+    /// R² of as many principal components of windows as the state has numbers.
+    pub windows: ProbeR2,
+    /// The same with the dimension that held-out sequences ask for.
+    pub kalman_wide: WideR2,
+    /// The same with more components.
+    pub windows_wide: WideR2,
+    /// How much of what is observed 2 to 8 steps later RAMP's filtered beliefs foretell, and the last few observations themselves, on
+    /// test sequences: beliefs that foretell much less are folded.
+    pub foretold: Option<(f64, f64)>,
     /// The starts, the chosen one first.
     pub starts: Vec<Tried>,
     /// How RAMP was trained.
@@ -130,11 +162,16 @@ impl Experiment for DynamicsRun {
         for &system in &self.systems {
             let own = folder.join(system.name());
             let file = own.join("found.json");
-            let found = match kept(&file, self) {
+            // What a system gives does not depend on the others of the run.
+            let alone = DynamicsRun {
+                systems: vec![system],
+                ..self.clone()
+            };
+            let found = match kept(&file, &alone) {
                 Some(found) => found,
                 None => {
-                    let found = self.one(system, &own, clock)?;
-                    keep(&file, self, &found)?;
+                    let found = alone.one(system, &own, clock)?;
+                    keep(&file, &alone, &found)?;
                     found
                 }
             };
@@ -174,8 +211,34 @@ impl DynamicsRun {
         let truths =
             |points: &[Points; 2]| probe((&points[0], &train.truth), (&points[1], &test.truth));
         let [known, others] = Scores::of(&train, &test)?;
-        let windows = window_components([&known, &others], system.dimension())?;
-        let smoothed = kalman_smoother([&known, &others], &windows[0])?;
+        let dim = system.dimension();
+        let windows = window_components([&known, &others], dim)?;
+        let more_windows = window_components([&known, &others], WIDER * dim)?;
+        let [smoothed, widely_smoothed] = kalman_smoothers([&known, &others], dim)?;
+        let baselines = match &self.baselines {
+            None => None,
+            Some(settings) => {
+                let task = BaselineTask {
+                    train: &train,
+                    test: &test,
+                    folder,
+                    threads: self.core.threads,
+                };
+                Some(task.run(&for_system(settings, system), clock)?)
+            }
+        };
+        let embedded = |found: Embedded| {
+            let mut points = [found.train, found.test].map(|values| Points {
+                features: found.dim,
+                values,
+            });
+            whiten(&mut points)?;
+            truths(&points)
+        };
+        let [svae, cpc] = match baselines {
+            None => [None, None],
+            Some([svae, cpc]) => [Some(embedded(svae)?), Some(embedded(cpc)?)],
+        };
         let mut model = self.model(system, &data)?;
         let training = Training {
             what: system.name(),
@@ -209,21 +272,47 @@ impl DynamicsRun {
             t.fit(&mut model, &data)
         })?;
         let points = [embed(&model, &data)?, embed(&model, &test_data)?];
+        let all: Vec<u32> = (0..self.test as u32).collect();
         let variables = system.variables();
         let hidden = variables.iter().position(|(_, shown)| !shown);
         let colour = hidden.unwrap_or(variables.len() - 1);
         Ok(SystemResults {
             system,
+            dimension: dim,
             variables: variables.iter().map(|(name, _)| name.to_string()).collect(),
             shown: variables.iter().map(|(_, shown)| *shown).collect(),
             ramp: truths(&points)?,
+            svae,
+            cpc,
+            kalman: truths(&smoothed.points)?,
             windows: truths(&windows)?,
-            kalman: truths(&smoothed)?,
+            kalman_wide: WideR2 {
+                dim: widely_smoothed.dim,
+                r2: truths(&widely_smoothed.points)?,
+            },
+            windows_wide: WideR2 {
+                dim: more_windows[0].features,
+                r2: truths(&more_windows)?,
+            },
+            foretold: model
+                .foresight(&test_data, &all)?
+                .map(|f| (f.beliefs, f.observations)),
             starts,
             training,
             portrait: Portrait::of(&points[1], &test.truth[colour], variables[colour].0),
         })
     }
+}
+
+/// The settings of baselines with latents as a system's, for what is shown of it.
+fn for_system(settings: &BaselineSettings, system: System) -> BaselineSettings {
+    let mut settings = settings.clone();
+    (settings.svae.dim, settings.cpc.dim) = (system.dimension(), system.dimension());
+    settings.svae.likelihood = match system.is_video() {
+        true => Likelihood::Bernoulli,
+        false => Likelihood::Gaussian,
+    };
+    settings
 }
 
 /// Posterior means of all steps.
@@ -250,6 +339,12 @@ mod tests {
     fn small() -> DynamicsRun {
         let mut run = DynamicsRun::new(Scale::Quick, vec![System::DoubleWell, System::Lorenz], 3);
         (run.size, run.sequences, run.steps, run.test, run.hidden) = (12, 60, 12, 20, 16);
+        let baselines = run.baselines.as_mut().unwrap();
+        (baselines.svae.encoder, baselines.svae.decoder) = (vec![4], vec![4]);
+        (baselines.cpc.encoder, baselines.cpc.context) = (vec![4], vec![4]);
+        for learning in [&mut baselines.svae.learning, &mut baselines.cpc.learning] {
+            (learning.iterations, learning.batch, learning.trial) = (6, 10, 2);
+        }
         run.core.train = TrainSpec {
             iterations: 20,
             warmup: 2,
@@ -278,6 +373,16 @@ mod tests {
             "{:?}",
             lorenz.windows
         );
+        // As many window components as the state has numbers say the place only; more of them say how fast it goes too.
+        assert!(well.windows.tuned[1] < 0.5, "{:?}", well.windows);
+        assert!(
+            well.windows_wide.r2.tuned[1] > 0.7,
+            "{:?}",
+            well.windows_wide
+        );
+        let found = [&well.svae, &lorenz.svae, &well.cpc, &lorenz.cpc]
+            .map(|r| r.as_ref().unwrap().usual.len());
+        assert_eq!(found, [2, 3, 2, 3]);
         assert_eq!(well.starts.len(), 2);
         assert!(well.starts[0].foretold >= well.starts[1].foretold);
     }
@@ -286,12 +391,27 @@ mod tests {
     fn a_stopped_run_goes_on_to_the_same_numbers() {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let whole = small().run(folders[0].path(), &mut ()).unwrap().results;
-        let stopped = small().run(folders[1].path(), &mut StopAfter(25));
-        assert!(matches!(stopped, Err(LabError::Interrupted { .. })));
+        // In the middle of a baseline, of trying starts and of training.
+        for steps in [3, 12, 30, 48] {
+            let stopped = small().run(folders[1].path(), &mut StopAfter(steps));
+            assert!(
+                matches!(stopped, Err(LabError::Interrupted { .. })),
+                "{steps}"
+            );
+        }
         let rest = small().run(folders[1].path(), &mut ()).unwrap().results;
         for (a, b) in whole.systems.iter().zip(&rest.systems) {
             assert_eq!(a.ramp, b.ramp);
+            assert_eq!((&a.svae, &a.cpc), (&b.svae, &b.cpc));
             assert_eq!(a.starts, b.starts);
         }
+        // A system that is done stays done whatever others are asked for.
+        let mut one = small();
+        one.systems = vec![System::Lorenz];
+        let again = one
+            .run(folders[1].path(), &mut StopAfter(1))
+            .unwrap()
+            .results;
+        assert_eq!(again.systems[0].ramp, rest.systems[1].ramp);
     }
 }

@@ -106,23 +106,9 @@ impl Pendulum {
 impl Videos {
     /// The frames as the series `x` of a chain.
     pub fn into_dataset(self) -> Result<Dataset, LabError> {
-        let steps = self.sizes.steps;
-        self.into_beginnings(steps)
-    }
-
-    /// The same with the frames from a step on missing.
-    pub fn into_beginnings(self, seen: usize) -> Result<Dataset, LabError> {
-        let Pendulum {
-            size,
-            sequences,
-            steps,
-        } = self.sizes;
-        let present = (seen < steps).then(|| {
-            let video: Vec<bool> = (0..steps).map(|t| t < seen).collect();
-            video.repeat(sequences)
-        });
+        let Pendulum { size, steps, .. } = self.sizes;
         let data = Dataset::new();
-        Ok(data.observe_sequence_bytes("x", steps, size * size, self.frames, present)?)
+        Ok(data.observe_sequence_bytes("x", steps, size * size, self.frames, None)?)
     }
 
     /// The first so many videos.
@@ -312,9 +298,7 @@ mod tests {
         let first = videos.first(2);
         assert_eq!(first.frame(1, 3), videos.frame(1, 3));
         assert_eq!(first.theta[..], videos.theta[..8]);
-        let data = first.into_beginnings(3).unwrap();
-        let there = |step| data.observation("x").unwrap().step(step).is_present(0);
-        assert!(there(2) && !there(3));
+        assert_eq!(first.into_dataset().unwrap().rows(), 2);
     }
 
     #[test]

@@ -249,7 +249,7 @@ pub(super) fn prediction_figure(prediction: &Prediction) -> Figure {
     Figure::new(COLUMN_MM, 62.0).panel(panel)
 }
 
-/// Frames to come and what was expected of them: the average of training frames by their chances, for three videos.
+/// Frames to come and what was expected of them: the average of what training videos showed from such a state, for three videos.
 pub(super) fn strip_figure(videos: &Videos, predicted: &[Predicted]) -> Result<Figure, LabError> {
     let (size, steps) = (videos.sizes.size, videos.sizes.steps);
     let ahead = predicted.first().map_or(0, |f| f.angles.len());
@@ -275,11 +275,10 @@ pub(super) fn strip_figure(videos: &Videos, predicted: &[Predicted]) -> Result<F
         for (video, predicted) in predicted.iter().enumerate() {
             let truth = videos.frame(video, steps - ahead + k);
             let mut expected = vec![0.0; size * size];
-            for (&angle, &chance) in predicted.angles[*k].iter().zip(&predicted.chances[*k]) {
-                if chance > 1e-4 {
-                    for (sum, v) in expected.iter_mut().zip(picture(angle, size)) {
-                        *sum += chance * f64::from(v);
-                    }
+            let angles = &predicted.angles[*k];
+            for &angle in angles {
+                for (sum, v) in expected.iter_mut().zip(picture(angle, size)) {
+                    *sum += f64::from(v) / angles.len() as f64;
                 }
             }
             let expected: Vec<u8> = expected.iter().map(|v| v.round() as u8).collect();

@@ -1,26 +1,25 @@
 //! The pendulum: a chain of latents learned from videos (paper, "Nonlinear Dynamical Systems").
 
-pub mod baselines;
 pub mod data;
 pub(super) mod figures;
 mod prediction;
 pub(super) mod probe;
 
-pub use prediction::Prediction;
-pub use probe::StateR2;
+pub use prediction::{Prediction, STATED};
+pub use probe::{BothR2, StateR2};
 
 use crate::error::LabError;
 use crate::harness::{
-    Clock, Core, Experiment, Figures, Point, Recipe, RunInfo, Training, TrainingRun, Watch, start,
+    BaselineSettings, BaselineTask, Clock, Core, Experiment, Figures, Point, Recipe, RunInfo,
+    Training, TrainingRun, Watch, start,
 };
-use baselines::{BaselineSettings, BaselineTask, Embedded};
 use data::{Pendulum, Videos};
 use figures::{
     Drawn, baselines_figure, learning_figure, phase_figure, prediction_figure, strip_figure,
     videos_figure,
 };
 use prediction::predict;
-use probe::{embed, probe};
+use probe::{Embedding, embed, probe, probe_both};
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, Tying};
 use ramp::model::Model;
@@ -187,13 +186,13 @@ impl Point for PendulumPoint {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct R2PerMethod {
     /// RAMP.
-    pub ramp: StateR2,
+    pub ramp: BothR2,
     /// The structured variational autoencoder.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub svae: Option<StateR2>,
+    pub svae: Option<BothR2>,
     /// Contrastive predictive coding.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpc: Option<StateR2>,
+    pub cpc: Option<BothR2>,
 }
 
 /// Everything a run measured.
@@ -240,8 +239,10 @@ impl Experiment for PendulumRun {
             None => None,
             Some(settings) => Some(task.run(settings, clock)?),
         };
-        let probed =
-            |found: &Embedded| probe((&found.train, &truth), (&found.test, &test_truth), PROBED);
+        let baselines = baselines.map(|found| found.map(Embedding::pair));
+        let probed = |[known, fresh]: &[Embedding; 2]| {
+            probe_both((known, &truth), (fresh, &test_truth), PROBED)
+        };
         let mut model = self.model(&train.first(1).into_dataset()?)?;
         let ramp = Training {
             what: "RAMP",
@@ -266,12 +267,13 @@ impl Experiment for PendulumRun {
         drop(watched);
         let test_data = test.clone().into_dataset()?;
         let (known, fresh) = (embed(&model, &data)?, embed(&model, &test_data)?);
+        let (prediction, predicted) =
+            predict(&model, (&data, &theta), (&test_data, &test), self.ahead)?;
         drop(test_data);
-        let (prediction, predicted) = predict(&model, (&data, &theta), &test, self.ahead)?;
         let found = baselines.as_ref();
         let results = PendulumResults {
             r2: R2PerMethod {
-                ramp: probe((&known, &truth), (&fresh, &test_truth), PROBED)?,
+                ramp: probe_both((&known, &truth), (&fresh, &test_truth), PROBED)?,
                 svae: found.map(|[svae, _]| probed(svae)).transpose()?,
                 cpc: found.map(|[_, cpc]| probed(cpc)).transpose()?,
             },
@@ -294,7 +296,7 @@ impl Experiment for PendulumRun {
             ("strip", strip_figure(&test, &predicted)?),
         ];
         if let Some([svae, cpc]) = &baselines {
-            let named = [("SVAE", &svae.test.plane), ("CPC", &cpc.test.plane)];
+            let named = [("SVAE", &svae[1].plane), ("CPC", &cpc[1].plane)];
             figures.push(("rivals", baselines_figure(&test, &named)?));
         }
         Ok((results, figures))
@@ -369,7 +371,7 @@ mod tests {
             assert!(results.files.iter().all(|f| f.is_file()));
             let results = results.results;
             assert_eq!(results.prediction.ramp.len(), 3);
-            let [cos, sin, speed] = results.r2.ramp.test;
+            let [cos, sin, speed] = results.r2.ramp.usual.test;
             assert!(
                 cos > 0.4 && sin > 0.4 && speed.is_finite(),
                 "{shape:?}: {cos} {sin}"

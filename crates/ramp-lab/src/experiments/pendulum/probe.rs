@@ -1,15 +1,12 @@
 //! The probe of the pendulum: posterior means as points, and kernel ridge regression from them to the state.
 
 use crate::error::LabError;
-use crate::kernel_ridge::KernelRidge;
-use crate::metrics::r_squared;
+use crate::experiments::state_probe::{Points, Probe};
+use crate::harness::Embedded;
 use ramp::data::Dataset;
 use ramp::family::Belief;
 use ramp::graph::TimeAxis;
 use ramp::model::Model;
-use rand::SeedableRng;
-use rand::seq::index::sample;
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Frames on which the regression is judged, at most.
@@ -26,39 +23,82 @@ pub struct StateR2 {
     pub test: [f64; 3],
 }
 
+/// R² by both probes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BothR2 {
+    /// By the usual settings.
+    #[serde(flatten)]
+    pub usual: StateR2,
+    /// On frames of test videos, by settings found by cross-validation on training videos: how much is there at all.
+    pub tuned: [f64; 3],
+}
+
 /// A point for every frame, video by video.
 #[derive(Clone, Debug)]
 pub(crate) struct Embedding {
-    /// Coordinates of a point.
-    pub features: usize,
-    /// All coordinates, point by point.
-    pub points: Vec<f64>,
+    /// What is regressed from.
+    pub points: Points,
     /// Where to draw each frame in a plane.
     pub plane: Vec<(f64, f64)>,
+}
+
+impl Embedding {
+    /// Those of training and test videos by a baseline.
+    pub fn pair(found: Embedded) -> [Embedding; 2] {
+        let features = found.dim;
+        [found.train, found.test].map(|values| {
+            let second = |p: &[f64]| p.get(1).copied().unwrap_or(0.0);
+            let plane = values.chunks_exact(features);
+            Embedding {
+                plane: plane.map(|p| (p[0], second(p))).collect(),
+                points: Points { features, values },
+            }
+        })
+    }
 }
 
 /// Posterior means of all frames. An angle stands for its cosine and sine, except where it is drawn.
 pub(crate) fn embed(model: &Model, data: &Dataset) -> Result<Embedding, LabError> {
     let circles = model.beliefs().next().map_or(0, circles);
     let mut embedding = Embedding {
-        features: 0,
-        points: vec![],
+        points: Points {
+            features: 0,
+            values: vec![],
+        },
         plane: vec![],
     };
     model.for_each_posterior(data, VIDEOS, |part| {
         let means = part.latent(TimeAxis::LATENT)?.mean_array();
         let width = means.shape()[2];
-        embedding.features = width + circles;
+        embedding.points.features = width + circles;
         for mean in means.values().chunks_exact(width) {
             let second = mean.get(1).copied().unwrap_or(0.0);
             embedding.plane.push((mean[0], second));
-            let (angles, rest) = mean.split_at(circles);
-            let turned = angles.iter().flat_map(|a| [a.cos(), a.sin()]);
-            embedding.points.extend(turned.chain(rest.iter().copied()));
+            embedding.points.values.extend(point(mean, circles));
         }
         Ok(())
     })?;
     Ok(embedding)
+}
+
+/// Means of all frames given those before them only, as points.
+pub(super) fn filtered(model: &Model, data: &Dataset) -> Result<Points, LabError> {
+    let circles = model.beliefs().next().map_or(0, circles);
+    let posterior = model.filtered(data)?;
+    let means = posterior.latent(TimeAxis::LATENT)?.mean_array();
+    let width = means.shape()[2];
+    let each = means.values().chunks_exact(width);
+    Ok(Points {
+        features: width + circles,
+        values: each.flat_map(|mean| point(mean, circles)).collect(),
+    })
+}
+
+/// A mean as a point, whose first coordinates may be angles.
+fn point(mean: &[f64], circles: usize) -> impl Iterator<Item = f64> {
+    let (angles, rest) = mean.split_at(circles);
+    let turned = angles.iter().flat_map(|a| [a.cos(), a.sin()]);
+    turned.chain(rest.iter().copied())
 }
 
 /// How many of a belief's first coordinates are angles.
@@ -67,36 +107,46 @@ fn circles(belief: &Belief) -> usize {
     usize::from(name.starts_with("von_mises"))
 }
 
+/// An embedding with the state behind every frame.
+type Known<'a> = (&'a Embedding, &'a [Vec<f64>; 3]);
+
 /// Probes cos θ, sin θ and ω by a regression from so many training frames, chosen at random.
-pub(crate) fn probe(
-    (train, train_truth): (&Embedding, &[Vec<f64>; 3]),
-    (test, test_truth): (&Embedding, &[Vec<f64>; 3]),
-    regressed: usize,
-) -> Result<StateR2, LabError> {
-    let mut rng = ChaCha8Rng::seed_from_u64(0);
-    let mut choose = |of: &Embedding, truth: &[Vec<f64>; 3], most: usize| {
-        let count = truth[0].len();
-        let chosen = sample(&mut rng, count, most.min(count)).into_vec();
-        let points: Vec<f64> = chosen
-            .iter()
-            .flat_map(|&i| &of.points[i * of.features..][..of.features])
-            .copied()
-            .collect();
-        let pick = |t: &Vec<f64>| chosen.iter().map(|&i| t[i]).collect();
-        let values: Vec<Vec<f64>> = truth.iter().map(pick).collect();
-        (points, values)
-    };
-    let (points, values) = choose(train, train_truth, regressed);
-    let (others, other_values) = choose(test, test_truth, JUDGED);
-    let ridge = KernelRidge::fit(points.clone(), train.features, &values)?;
-    let r2 = |points: &[f64], values: &[Vec<f64>]| {
-        let predicted = ridge.predict(points);
-        [0, 1, 2].map(|k| r_squared(&values[k], &predicted[k]))
-    };
-    Ok(StateR2 {
-        train: r2(&points, &values),
-        test: r2(&others, &other_values),
+pub(crate) fn probe(train: Known<'_>, test: Known<'_>, fitted: usize) -> Result<StateR2, LabError> {
+    usual(&chosen(train, test, fitted))
+}
+
+/// The same by both probes.
+pub(crate) fn probe_both(
+    train: Known<'_>,
+    test: Known<'_>,
+    fitted: usize,
+) -> Result<BothR2, LabError> {
+    let probe = chosen(train, test, fitted);
+    Ok(BothR2 {
+        usual: usual(&probe)?,
+        tuned: three(&probe.tuned()?),
     })
+}
+
+fn chosen((train, known): Known<'_>, (test, truth): Known<'_>, fitted: usize) -> Probe {
+    Probe::new(
+        (&train.points, known),
+        (&test.points, truth),
+        fitted,
+        JUDGED,
+    )
+}
+
+fn usual(probe: &Probe) -> Result<StateR2, LabError> {
+    let [train, test] = probe.usual()?;
+    Ok(StateR2 {
+        train: three(&train),
+        test: three(&test),
+    })
+}
+
+fn three(of: &[f64]) -> [f64; 3] {
+    [0, 1, 2].map(|k| of[k])
 }
 
 #[cfg(test)]
@@ -121,18 +171,26 @@ mod tests {
                 .collect();
             let point = |&(theta, omega): &(f64, f64)| [theta.cos(), theta.sin(), omega];
             let embedding = Embedding {
-                features: 3,
-                points: plane.iter().flat_map(point).collect(),
+                points: Points {
+                    features: 3,
+                    values: plane.iter().flat_map(point).collect(),
+                },
                 plane,
             };
             (embedding, videos.targets())
         };
         let ((train, truth), (test, test_truth)) = (of(0), of(1));
-        let r2 = probe((&train, &truth), (&test, &test_truth), 500).unwrap();
-        assert!(r2.train.iter().chain(&r2.test).all(|&r| r > 0.98), "{r2:?}");
+        let r2 = probe_both((&train, &truth), (&test, &test_truth), 500).unwrap();
+        let BothR2 { usual, tuned } = r2;
+        let all = usual.train.iter().chain(&usual.test).chain(&tuned);
+        assert!(all.into_iter().all(|&r| r > 0.98), "{r2:?}");
+        assert!(tuned[2] > usual.test[2], "{r2:?}");
         // And nothing is read off points that know nothing.
         let blind = |e: &Embedding| Embedding {
-            points: e.points.iter().map(|_| 0.5).collect(),
+            points: Points {
+                features: 3,
+                values: e.points.values.iter().map(|_| 0.5).collect(),
+            },
             ..e.clone()
         };
         let r2 = probe((&blind(&train), &truth), (&blind(&test), &test_truth), 500).unwrap();

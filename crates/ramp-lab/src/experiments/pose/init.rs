@@ -1,6 +1,7 @@
-//! The informed initialisation of poses: with limbs that are told apart.
+//! Initialisations of poses: the networks begin as a jointly Gaussian tree over what joints have in common, found without knowledge
+//! of a body (`shared.rs`) or, informed, over limbs that are told apart.
 //!
-//! What neighbours share is the limb between them, and its direction goes around a circle. Networks that begin at random write
+//! The informed one: what neighbours share is the limb between them, and its direction goes around a circle. Networks that begin at random write
 //! it wherever there is room in six dimensions, on curves that wind and jump: it is there, but hard to read. And they seldom
 //! find out that a line in a patch can be told from another only by what the other end says.
 //!
@@ -10,7 +11,9 @@
 //! found in this way. Its patch begins to say of them what linear regression can tell, and the messages between joints are
 //! those of a jointly Gaussian tree with the correlations that the directions have.
 
+use super::PoseInit;
 use super::data::{ALL_LIMBS, JOINTS, LIMBS, NAMES, PATCH, Pose, Poses, neighbours, patches};
+use super::shared::Around;
 use crate::error::LabError;
 use crate::harness::last_layer::{before_last, fit_last, fit_network};
 use crate::least_squares::LeastSquares;
@@ -63,7 +66,10 @@ fn inverse(of: &Mat<f64>) -> Result<Mat<f64>, LabError> {
 }
 
 /// The eigenvectors of a symmetric matrix in columns, each times a function of its eigenvalue; the largest first.
-fn scaled_eigenvectors(of: &Mat<f64>, by: impl Fn(f64) -> f64) -> Result<Mat<f64>, LabError> {
+pub(super) fn scaled_eigenvectors(
+    of: &Mat<f64>,
+    by: impl Fn(f64) -> f64,
+) -> Result<Mat<f64>, LabError> {
     let eigen = of.self_adjoint_eigen(Side::Lower).map_err(|_| singular())?;
     let last = of.ncols() - 1;
     Ok(Mat::from_fn(of.nrows(), of.ncols(), |i, k| {
@@ -72,11 +78,11 @@ fn scaled_eigenvectors(of: &Mat<f64>, by: impl Fn(f64) -> f64) -> Result<Mat<f64
 }
 
 /// The mean product of columns.
-fn products(a: &Mat<f64>, b: &Mat<f64>) -> Mat<f64> {
+pub(super) fn products(a: &Mat<f64>, b: &Mat<f64>) -> Mat<f64> {
     a.transpose() * b * Scale(1.0 / a.nrows().max(1) as f64)
 }
 
-fn rows_of(all: &Mat<f64>, rows: &[usize]) -> Mat<f64> {
+pub(super) fn rows_of(all: &Mat<f64>, rows: &[usize]) -> Mat<f64> {
     Mat::from_fn(rows.len(), all.ncols(), |i, k| all[(rows[i], k)])
 }
 
@@ -161,7 +167,7 @@ fn turns(patch: &[u8], harmonics: usize) -> Vec<f64> {
     sums
 }
 
-/// What a patch by itself tells of a joint's limbs: a mean for each pose, and one precision.
+/// What a patch by itself tells of a joint's code: a mean for each pose, and one precision.
 struct Glance {
     means: Mat<f64>,
     precision: Mat<f64>,
@@ -173,12 +179,12 @@ struct Looked<'a> {
     dim: usize,
     /// The patches of each joint.
     patches: Vec<Vec<u8>>,
-    /// For each joint its limbs, standardised and uncorrelated, a row per pose.
-    limbs: Vec<Mat<f64>>,
+    /// For each joint what its latent is to tell, standardised and uncorrelated, a row per pose.
+    codes: Vec<Mat<f64>>,
 }
 
 impl<'a> Looked<'a> {
-    fn at(poses: &'a [Pose], dim: usize) -> Result<Self, LabError> {
+    fn at(poses: &'a [Pose], dim: usize, init: PoseInit) -> Result<Self, LabError> {
         let patches: Vec<Vec<u8>> = (0..JOINTS)
             .map(|joint| patches(poses, joint, |_| ALL_LIMBS))
             .collect();
@@ -186,9 +192,12 @@ impl<'a> Looked<'a> {
             poses,
             dim,
             patches,
-            limbs: vec![],
+            codes: vec![],
         };
-        looked.limbs = looked.told_apart()?;
+        looked.codes = match init {
+            PoseInit::Limbs => looked.told_apart()?,
+            PoseInit::Shared | PoseInit::Random => looked.shared()?,
+        };
         Ok(looked)
     }
 
@@ -200,6 +209,38 @@ impl<'a> Looked<'a> {
         all.filter(|(_, pose)| joints.iter().all(|&j| seen(pose, j)))
             .map(|(i, _)| i)
             .collect()
+    }
+
+    /// What each joint has in common with its neighbours.
+    fn shared(&self) -> Result<Vec<Mat<f64>>, LabError> {
+        let cells: Vec<Mat<f64>> = (0..JOINTS).map(|joint| self.cells(joint)).collect();
+        let around = Around {
+            cells: &cells,
+            whole: &|joints| self.whole(joints),
+        };
+        let shared = around.shared(self.dim)?.into_iter().enumerate();
+        shared
+            .map(|(joint, columns)| self.standardised(joint, columns))
+            .collect()
+    }
+
+    /// The coarse patches of a joint around their mean; nothing where it is not seen.
+    fn cells(&self, joint: usize) -> Mat<f64> {
+        let width = CELLS * CELLS;
+        let rows: Vec<Vec<f64>> = self.patches[joint]
+            .par_chunks(PATCH * PATCH)
+            .map(|patch| coarse(patch, CELLS))
+            .collect();
+        let seen: Vec<usize> = (0..rows.len())
+            .filter(|&i| self.poses[i][joint].is_some())
+            .collect();
+        let mean =
+            |k: usize| seen.iter().map(|&i| rows[i][k]).sum::<f64>() / seen.len().max(1) as f64;
+        let means: Vec<f64> = (0..width).map(mean).collect();
+        Mat::from_fn(rows.len(), width, |i, k| match self.poses[i][joint] {
+            Some(_) => rows[i][k] - means[k],
+            None => 0.0,
+        })
     }
 
     /// The limbs of each joint.
@@ -276,7 +317,7 @@ impl<'a> Looked<'a> {
             .flat_map(|&i| &cells[i * width..][..width])
             .copied()
             .collect();
-        let meant = rows_of(&self.limbs[joint], &rows);
+        let meant = rows_of(&self.codes[joint], &rows);
         let targets: Vec<Vec<f64>> = meant
             .col_iter()
             .map(|c| c.iter().copied().collect())
@@ -299,8 +340,8 @@ impl<'a> Looked<'a> {
     fn common(&self, joint: usize, other: usize) -> Result<Mat<f64>, LabError> {
         let rows = self.whole(&[joint, other]);
         let common = products(
-            &rows_of(&self.limbs[joint], &rows),
-            &rows_of(&self.limbs[other], &rows),
+            &rows_of(&self.codes[joint], &rows),
+            &rows_of(&self.codes[other], &rows),
         );
         let largest = common.singular_values().map_err(|_| singular())?[0];
         Ok(common * Scale((MOST_COMMON / largest.max(1e-9)).min(1.0)))
@@ -337,9 +378,10 @@ fn passed(ways: &[Way], patch: impl Fn(usize) -> Said) -> Result<Vec<(Said, Said
     said.into_iter().map(|s| s.ok_or_else(singular)).collect()
 }
 
-/// The networks of a body begin with limbs told apart.
-pub(super) fn init_with_limbs(
+/// The networks of a body begin as a jointly Gaussian tree over what their joints are to tell.
+pub(super) fn init_linear(
     model: &mut Model,
+    init: PoseInit,
     recognition: &NetworkSpec,
     inputs: Inputs,
     poses: &Poses,
@@ -349,7 +391,7 @@ pub(super) fn init_with_limbs(
     let belief = belief.ok_or_else(|| LabError::Invalid("a body has latents".into()))?;
     let prior = belief.prior();
     let dim = belief.describe(&prior).mean.len();
-    let looked = Looked::at(&poses, dim)?;
+    let looked = Looked::at(&poses, dim, init)?;
     let glances: Vec<Glance> = (0..JOINTS)
         .map(|joint| looked.glance(joint))
         .collect::<Result<_, _>>()?;
@@ -464,7 +506,7 @@ mod tests {
             ..Body::default()
         };
         let poses = body.poses(1500, 1).poses;
-        let looked = Looked::at(&poses, 6).unwrap();
+        let looked = Looked::at(&poses, 6, PoseInit::Limbs).unwrap();
         for (joint, neighbour) in [(0, 1), (1, 0), (1, 2), (7, 6), (7, 8)] {
             let angles = poses.iter().filter_map(|p| direction(p, joint, neighbour));
             let (cos, sin): (Vec<f64>, Vec<f64>) = angles.map(|a| (a.cos(), a.sin())).unzip();
@@ -474,7 +516,7 @@ mod tests {
                 let told = fit.predict(points);
                 mean(&[0, 1].map(|k| r_squared(&truth[k], &told[k])))
             };
-            let limbs = looked.limbs[joint].row_iter();
+            let limbs = looked.codes[joint].row_iter();
             let limbs: Vec<f64> = limbs.flat_map(|row| row.iter()).copied().collect();
             let own = looked.patches[joint].chunks(PATCH * PATCH);
             let own: Vec<f64> = own.flat_map(|patch| turns(patch, 3)).collect();
@@ -506,10 +548,16 @@ mod tests {
             let found = probes(&seen(&train, &means.0), &seen(&test, &means.1), 500).unwrap();
             mean(&found.iter().map(|p| p.limb.kernel.test).collect::<Vec<_>>())
         };
-        let mut model = run.model(&data).unwrap();
+        let model = run.model(&data).unwrap();
         let before = r2(&model);
-        init_with_limbs(&mut model, &PoseRun::recognition(), run.core.inputs, &train).unwrap();
-        let after = r2(&model);
-        assert!(before < 0.3 && after > 0.6, "{before} {after}");
+        let begun = |init| {
+            let (mut model, network) = (model.clone(), PoseRun::recognition());
+            init_linear(&mut model, init, &network, run.core.inputs, &train).unwrap();
+            r2(&model)
+        };
+        let (shared, limbs) = (begun(PoseInit::Shared), begun(PoseInit::Limbs));
+        assert!(before < 0.3 && limbs > 0.6, "{before} {limbs}");
+        // Without a word about limbs, and from few poses: more than nothing.
+        assert!(shared > before + 0.1, "{before} {shared} {limbs}");
     }
 }

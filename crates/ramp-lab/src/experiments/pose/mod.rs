@@ -5,6 +5,7 @@ mod figures;
 mod init;
 mod occlusion;
 mod probe;
+mod shared;
 
 pub use occlusion::Occluded;
 pub use probe::ProbeR2;
@@ -19,7 +20,7 @@ use figures::{
     angles_figure, learning_figure, occlusion_figure, patches_figure, reconstructions_figure,
     scaling_figure, table_figure,
 };
-use init::init_with_limbs;
+use init::init_linear;
 use occlusion::occlusion;
 use probe::{LimbProbe, Means, Seen, probes};
 use ramp::data::Dataset;
@@ -43,7 +44,9 @@ const WATCHED: usize = 300;
 pub enum PoseInit {
     /// Whatever random weights say.
     Random,
-    /// A joint's latent is the directions of its limbs, told apart from the tips inwards by linear maps.
+    /// A joint's latent is what its patch has in common with those of its neighbours, by canonical correlations.
+    Shared,
+    /// Informed: a joint's latent is the directions of its limbs, told apart from the tips inwards by linear maps.
     Limbs,
 }
 
@@ -242,8 +245,9 @@ impl Experiment for PoseRun {
             threads: core.threads,
             folder,
         };
-        if self.init == PoseInit::Limbs && !ramp.goes_on() {
-            init_with_limbs(&mut model, &Self::recognition(), core.inputs, &train)?;
+        if self.init != PoseInit::Random && !ramp.goes_on() {
+            let network = Self::recognition();
+            init_linear(&mut model, self.init, &network, core.inputs, &train)?;
         }
         fn seen<'a>(poses: &'a Poses, means: &'a Means) -> Seen<'a> {
             Seen { poses, means }

@@ -14,7 +14,7 @@ mod slow;
 mod tests;
 mod transition;
 
-pub(crate) use observed::Observed;
+pub(crate) use observed::Shown;
 pub use transition::{DynamicsInit, Transition};
 
 use super::plan::Source;
@@ -22,10 +22,12 @@ use super::{Model, ModelError};
 use crate::Result;
 use crate::data::Dataset;
 use chart::Chart;
+use observed::Observed;
 use rand::SeedableRng;
 use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
 use readout::set_last_layer;
+use slow::SlowComponents;
 use transition::Movement;
 
 /// Steps of sequences that components are found from, and that observation networks are set on, at most.
@@ -39,6 +41,22 @@ const BELIEFS: usize = 4000;
 const PENALTY: f64 = 1e-3;
 /// A stream of random numbers apart from those of weights.
 const STREAM: u64 = 1 << 32;
+/// Slow components that are found at least: more than most latents have coordinates, to judge a start by.
+const COMPONENTS: usize = 8;
+
+/// What some sequences show, found once for all starts that a chain may have.
+pub(crate) struct Found {
+    observed: Option<Observed>,
+    /// After the sequences were chosen.
+    rng: ChaCha8Rng,
+}
+
+impl Found {
+    /// The slow components, where any two steps are whole.
+    pub fn components(&self) -> Option<&SlowComponents> {
+        self.observed.as_ref().map(|o| &o.found)
+    }
+}
 
 impl Model {
     /// Initialises the networks of a chain from some samples of its data, without knowledge of the system: see
@@ -60,22 +78,42 @@ impl Model {
         samples: &[u32],
         init: DynamicsInit,
     ) -> Result<()> {
+        let found = self.find_dynamics(data, samples)?;
+        self.init_from(&found, init);
+        Ok(())
+    }
+
+    /// Finds what [`init_dynamics`](Self::init_dynamics) starts from.
+    pub(crate) fn find_dynamics(&self, data: &Dataset, samples: &[u32]) -> Result<Found> {
         if !self.tree().is_chain() {
             return Err(ModelError::NoDynamics.into());
         }
         let mut rng = ChaCha8Rng::seed_from_u64(self.spec.seed);
         rng.set_stream(STREAM);
-        let Some(node) = self.nodes.first().cloned() else {
-            return Ok(());
+        let Some(node) = self.nodes.first() else {
+            return Ok(Found {
+                observed: None,
+                rng,
+            });
         };
         let chart = Chart::new(&node.belief, &node.prior);
         let count = STEPS.div_ceil(self.nodes.len()).max(SEQUENCES);
         let chosen = sample(&mut rng, samples.len(), samples.len().min(count));
         let chosen: Vec<u32> = chosen.iter().map(|i| samples[i]).collect();
-        let observed = self.observed(data, &chosen, chart.components())?;
-        let lagged = observed.as_ref().map_or(&[][..], |o| &o.found.lagged);
+        let observed = self.observed(data, &chosen, chart.components().max(COMPONENTS))?;
+        Ok(Found { observed, rng })
+    }
+
+    /// Initialises the networks by one start from what was found.
+    pub(crate) fn init_from(&mut self, found: &Found, init: DynamicsInit) {
+        let Some(node) = self.nodes.first().cloned() else {
+            return;
+        };
+        let mut rng = found.rng.clone();
+        let chart = Chart::new(&node.belief, &node.prior);
+        let lagged = found.components().map_or(&[][..], |c| &c.lagged);
         let movement = Movement::new(chart.coordinates().0, init, lagged, &mut rng);
-        if let Some(observed) = &observed {
+        if let Some(observed) = &found.observed {
             self.tell_components(observed, &chart, movement.told, &mut rng);
         }
         for network in 0..self.networks.len() {
@@ -83,7 +121,6 @@ impl Model {
                 self.hand_on(network, forward, &chart, &movement, &mut rng);
             }
         }
-        Ok(())
     }
 
     /// Whether a movement of this kind can be told from others: a drift needs a coordinate for the place and one for its rate.

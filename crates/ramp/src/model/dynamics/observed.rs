@@ -22,7 +22,7 @@ pub(crate) struct Observed {
     width: usize,
     rows: Vec<f32>,
     /// The position of the sequence among those asked for, and the step, of every row.
-    pub places: Vec<(usize, usize)>,
+    places: Vec<(usize, usize)>,
     pub found: SlowComponents,
 }
 
@@ -46,13 +46,20 @@ impl Observed {
             .map(|w| along(row, mean, &w[span.clone()]))
             .collect()
     }
+}
 
-    /// The components at a step.
-    pub fn components(&self, i: usize) -> Vec<f64> {
-        let row = &self.rows[i * self.width..][..self.width];
-        let weights = self.found.weights.iter();
-        weights.map(|w| along(row, &self.found.mean, w)).collect()
-    }
+/// What steps show, in a few components.
+pub(crate) struct Shown {
+    /// The position of the sequence among those asked for, and the step.
+    pub places: Vec<(usize, usize)>,
+    /// The components at each of these places.
+    pub components: Vec<Vec<f64>>,
+}
+
+/// The series of a chain, and how many numbers they have at a step.
+struct Layout {
+    series: Vec<Series>,
+    width: usize,
 }
 
 impl Model {
@@ -63,7 +70,53 @@ impl Model {
         samples: &[u32],
         components: usize,
     ) -> Result<Option<Observed>> {
-        let bound = self.bind(data)?;
+        let layout = self.series_layout();
+        let (mut rows, mut next, mut places) = (vec![], vec![], vec![]);
+        self.for_each_step(data, samples, &layout, |place, follows, row| {
+            let here = places.len();
+            if follows {
+                next[here - 1] = Some(here as u32);
+            }
+            next.push(None);
+            places.push(place);
+            rows.extend_from_slice(row);
+        })?;
+        if places.len() < 2 {
+            return Ok(None);
+        }
+        let Layout { series, width } = layout;
+        let found = SlowComponents::of(&rows, width, &next, components, self.spec.seed);
+        Ok(Some(Observed {
+            series,
+            width,
+            rows,
+            places,
+            found,
+        }))
+    }
+
+    /// The components that were found, at all whole steps of some samples.
+    pub(crate) fn shown(
+        &self,
+        data: &Dataset,
+        samples: &[u32],
+        found: &SlowComponents,
+    ) -> Result<Shown> {
+        let mut shown = Shown {
+            places: vec![],
+            components: vec![],
+        };
+        self.for_each_step(data, samples, &self.series_layout(), |place, _, row| {
+            let weights = found.weights.iter();
+            shown.places.push(place);
+            shown
+                .components
+                .push(weights.map(|w| along(row, &found.mean, w)).collect());
+        })?;
+        Ok(shown)
+    }
+
+    fn series_layout(&self) -> Layout {
         let steps = self.nodes.len();
         let mut series: Vec<Series> = vec![];
         let mut width = 0;
@@ -87,46 +140,43 @@ impl Model {
                 series[at].of_step[self.plan.target[m as usize]] = Some(index);
             }
         }
-        let (mut rows, mut next, mut places) = (vec![], vec![], vec![]);
+        Layout { series, width }
+    }
+
+    /// Every step at which all series are there: its place, whether it follows the one before it directly, and its numbers.
+    fn for_each_step(
+        &self,
+        data: &Dataset,
+        samples: &[u32],
+        Layout { series, width }: &Layout,
+        mut each: impl FnMut((usize, usize), bool, &[f32]),
+    ) -> Result<()> {
+        let bound = self.bind(data)?;
+        let steps = self.nodes.len();
+        let mut row = vec![0.0; *width];
         for (position, &sample) in samples.iter().enumerate() {
             let sample = sample as usize;
             let length = bound.lengths().map_or(steps, |l| l[sample] as usize);
-            let mut before: Option<usize> = None;
+            let mut follows = false;
             for step in 0..length.min(steps) {
                 let there = |s: &Series| {
                     let observation = s.of_step[step].map(|i| bound.observation(i));
                     observation.filter(|o| o.is_present(sample))
                 };
-                if width == 0 || !series.iter().all(|s| there(s).is_some()) {
-                    before = None;
+                if *width == 0 || !series.iter().all(|s| there(s).is_some()) {
+                    follows = false;
                     continue;
                 }
-                let here = places.len();
-                if let Some(before) = before.replace(here) {
-                    next[before] = Some(here as u32);
-                }
-                next.push(None);
-                places.push((position, step));
-                let start = rows.len();
-                rows.resize(start + width, 0.0);
-                for s in &series {
+                for s in series {
                     if let Some(observation) = there(s) {
-                        let to = start + s.span.start..start + s.span.end;
-                        observation.write(sample, &mut rows[to], 1);
+                        row[s.span.clone()].fill(0.0);
+                        observation.write(sample, &mut row[s.span.clone()], 1);
                     }
                 }
+                each((position, step), follows, &row);
+                follows = true;
             }
         }
-        if places.len() < 2 {
-            return Ok(None);
-        }
-        let found = SlowComponents::of(&rows, width, &next, components, self.spec.seed);
-        Ok(Some(Observed {
-            series,
-            width,
-            rows,
-            places,
-            found,
-        }))
+        Ok(())
     }
 }

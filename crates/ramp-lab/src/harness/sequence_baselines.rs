@@ -1,7 +1,5 @@
-//! The baselines of the pendulum: SVAE and CPC, trained on the same videos, as points for every frame.
+//! Baselines of sequences within an experiment: SVAE and CPC, trained on the same sequences, as points for every step.
 
-use super::data::Videos;
-use super::probe::Embedding;
 use crate::baselines::{Cpc, CpcSpec, Learner, SequenceModel, Sequences, Svae, SvaeSpec};
 use crate::error::LabError;
 use crate::harness::{Step, Training, Watch};
@@ -18,16 +16,17 @@ pub struct BaselineSettings {
     pub cpc: CpcSpec,
 }
 
-/// The points of training and test videos.
-pub(super) struct Embedded {
-    pub train: Embedding,
-    pub test: Embedding,
+/// The points of training and test sequences, step by step, sequence by sequence.
+pub(crate) struct Embedded {
+    pub dim: usize,
+    pub train: Vec<f64>,
+    pub test: Vec<f64>,
 }
 
-/// What all baselines learn from.
-pub(super) struct BaselineTask<'a> {
-    pub train: &'a Videos,
-    pub test: &'a Videos,
+/// What all baselines learn from, and where their states are kept.
+pub(crate) struct BaselineTask<'a> {
+    pub train: &'a dyn Sequences,
+    pub test: &'a dyn Sequences,
     pub folder: &'a Path,
     pub threads: Option<usize>,
 }
@@ -65,17 +64,10 @@ impl BaselineTask<'_> {
         training.run(&(), &|_, _| Ok(None::<()>), watch, |t| {
             t.train(&mut learner.on(self.train)?)
         })?;
-        let points = |videos: &Videos| -> Result<Embedding, LabError> {
-            let points = learner.embed(videos as &dyn Sequences)?;
-            Ok(Embedding {
-                features: 2,
-                plane: points.chunks_exact(2).map(|p| (p[0], p[1])).collect(),
-                points,
-            })
-        };
         Ok(Embedded {
-            train: points(self.train)?,
-            test: points(self.test)?,
+            dim: learner.model().dim(),
+            train: learner.embed(self.train)?,
+            test: learner.embed(self.test)?,
         })
     }
 
