@@ -57,13 +57,21 @@ fn commas_that_cannot_be_read_are_named() {
     scene.write("m.toml", model("d.csv", "[tree]\nnewick = \"(a,b)z;\"\n"));
     scene.fails(
         &["check", "m.toml"],
-        &["column `a` holds `1,234` in data row 1", "write decimals with a point", "categorical"],
+        &[
+            "column `a` holds `1,234` in data row 1",
+            "write decimals with a point",
+            "categorical",
+        ],
     );
     scene.write("e.csv", "a,b\n1,5,2\n2,5,3\n");
     scene.write("e.toml", model("e.csv", "[tree]\nnewick = \"(a,b)z;\"\n"));
     scene.fails(
         &["check", "e.toml"],
-        &["line 2", "has 3 fields, but the header has 2", "separate columns by semicolons"],
+        &[
+            "line 2",
+            "has 3 fields, but the header has 2",
+            "separate columns by semicolons",
+        ],
     );
 }
 
@@ -87,7 +95,10 @@ fn the_unnamed_first_column_is_an_index_and_no_identifier_enters_a_tree() {
     scene.write("d.csv", &text);
     scene.does(&["init", "d.csv"]);
     let file = scene.text("d.toml");
-    assert!(file.contains("newick = \"(a,b,year_born)general;\""), "{file}");
+    assert!(
+        file.contains("newick = \"(a,b,year_born)general;\""),
+        "{file}"
+    );
     for said in [
         "index: left out, as it is called like an identifier",
         "person_id: left out, as it is called like an identifier",
@@ -99,7 +110,10 @@ fn the_unnamed_first_column_is_an_index_and_no_identifier_enters_a_tree() {
         assert!(file.contains(said), "no `{said}` in {file}");
     }
     // Who puts one into a tree is warned.
-    scene.write("m.toml", model("d.csv", "[tree]\nnewick = \"(a,b,person_id)z;\"\n"));
+    scene.write(
+        "m.toml",
+        model("d.csv", "[tree]\nnewick = \"(a,b,person_id)z;\"\n"),
+    );
     let (printed, _) = scene.does(&["check", "m.toml"]);
     assert!(
         printed.contains("warning: column `person_id` is called like an identifier"),
@@ -121,7 +135,11 @@ fn the_report_counts_the_models_columns_and_shows_gaps_of_all() {
     let scene = Scene::new();
     let mut text = String::from("a,b,other\n");
     for (n, (a, b)) in pairs(3000).into_iter().enumerate() {
-        let a = if n % 4 == 0 { String::new() } else { format!("{a:.2}") };
+        let a = if n % 4 == 0 {
+            String::new()
+        } else {
+            format!("{a:.2}")
+        };
         // Every second row that the page shows is missing, and no other.
         let other = if n % 10 == 9 { "" } else { "7" };
         text += &format!("{a},{b:.2},{other}\n");
@@ -135,10 +153,17 @@ fn the_report_counts_the_models_columns_and_shows_gaps_of_all() {
     let columns = report["columns"].as_array().unwrap();
     let other = columns.iter().position(|c| c["name"] == "other").unwrap();
     assert_eq!(columns[other]["missing"], 0.1);
-    assert_eq!((&columns[other]["observed"], &columns[0]["observed"]), (&false.into(), &true.into()));
+    assert_eq!(
+        (&columns[other]["observed"], &columns[0]["observed"]),
+        (&false.into(), &true.into())
+    );
     let patterns = report["missing_patterns"].as_array().unwrap();
     let rows = |pattern: &Value| pattern["rows"].as_u64().unwrap();
-    let lacking: u64 = patterns.iter().filter(|p| p["missing"][other] == true).map(rows).sum();
+    let lacking: u64 = patterns
+        .iter()
+        .filter(|p| p["missing"][other] == true)
+        .map(rows)
+        .sum();
     assert_eq!(lacking, 300);
     assert_eq!(patterns.iter().map(rows).sum::<u64>(), 3000);
 }
@@ -147,16 +172,25 @@ fn the_report_counts_the_models_columns_and_shows_gaps_of_all() {
 fn a_reader_who_stops_reading_is_no_panic() {
     let scene = Scene::new();
     // More than a pipe holds.
-    let columns: Vec<String> = (0..3000).map(|i| format!("a_rather_long_name_{i}")).collect();
-    let row = |n: usize| -> Vec<String> { (0..3000).map(|i| format!("{}", (n * i) % 7)).collect() };
+    let columns: Vec<String> = (0..3000)
+        .map(|i| format!("a_rather_long_name_{i}"))
+        .collect();
+    let row = |n: usize| -> Vec<String> { (0..3000).map(|i| format!("{}", (n + i) % 7)).collect() };
     let mut text = columns.join(",");
     for n in 1..12 {
         text += &format!("\n{}", row(n).join(","));
     }
     scene.write("wide.csv", text);
     let newick = format!("[tree]\nnewick = \"({})z;\"\n", columns[1..].join(","));
-    scene.write("wide.toml", format!("version = 1\n[data]\nfile = \"wide.csv\"\n{newick}{TINY}"));
-    for words in [&["check", "wide.toml"][..], &["check", "--help"], &["check", "model.toml"]] {
+    scene.write(
+        "wide.toml",
+        format!("version = 1\n[data]\nfile = \"wide.csv\"\n{newick}{TINY}"),
+    );
+    for words in [
+        &["check", "wide.toml"][..],
+        &["check", "--help"],
+        &["check", "model.toml"],
+    ] {
         let mut child = scene
             .command()
             .args(words)
@@ -189,7 +223,10 @@ fn options_that_are_left_out_have_a_sensible_meaning() {
         .map(|name| ramp_io::table::column(&data, name).unwrap().missing())
         .map(|missing| missing.into_iter().filter(|&m| m).count())
         .sum();
-    assert_eq!(printed, format!("filled {gaps} cells; wrote 60 rows to filled.csv\n"));
+    assert_eq!(
+        printed,
+        format!("filled {gaps} cells; wrote 60 rows to filled.csv\n")
+    );
     let (printed, _) = scene.does(&["impute", "run", "--out", "draws.csv", "--draws", "3"]);
     assert_eq!(
         printed,
@@ -198,7 +235,10 @@ fn options_that_are_left_out_have_a_sensible_meaning() {
     // A model file is no run.
     scene.fails(
         &["infer", "model.toml", "--out", "x.csv"],
-        &["`model.toml` is a file, where the folder of a finished fit is needed", "`ramp fit MODEL.toml` writes one"],
+        &[
+            "`model.toml` is a file, where the folder of a finished fit is needed",
+            "`ramp fit MODEL.toml` writes one",
+        ],
     );
     // Every command takes the number of threads, and none changes its numbers by it.
     for words in [
@@ -223,6 +263,10 @@ fn a_latent_cannot_be_called_like_a_column() {
     scene.mend("model.toml", "(a,b,c)left", "(a,b)c");
     scene.fails(
         &["check", "model.toml"],
-        &["`c` is a latent of the tree and a column of", "data.csv", "among the leaves"],
+        &[
+            "`c` is a latent of the tree and a column of",
+            "data.csv",
+            "among the leaves",
+        ],
     );
 }
