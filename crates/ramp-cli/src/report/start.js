@@ -5,6 +5,7 @@ function drawFigures() {
   drawItems();
   drawTraining();
   drawSteps();
+  drawOverTime();
   drawDistributions();
   drawScatter();
   drawMissing();

@@ -55,7 +55,9 @@ pub(super) fn split(spec: &TrainSpec, rows: usize) -> Result<Split, TrainError> 
         });
     }
     let mut training: Vec<u32> = (0..rows as u32).collect();
-    training.shuffle(&mut rng(spec.seed, HOLDOUT_STREAM));
+    if !spec.holdout_last {
+        training.shuffle(&mut rng(spec.seed, HOLDOUT_STREAM));
+    }
     let mut held_out = training.split_off(rows - held_out);
     let mut validation = training.split_off(training.len() - validation);
     training.sort_unstable();

@@ -38,6 +38,9 @@ pub struct TrainSpec {
     pub mask_warmup: usize,
     /// The fraction of samples that training never touches: they judge what was learned.
     pub holdout: f64,
+    /// Whether the last samples are held out, and those before them choose the weights, in place of any: windows of a series,
+    /// whose neighbours overlap, come in order of time.
+    pub holdout_last: bool,
     /// The fraction of samples that are not learned from but choose the weights: the best on them are kept.
     pub validation: f64,
     /// Iterations between evaluations on validation samples.
@@ -66,6 +69,7 @@ impl Default for TrainSpec {
             mask_warmup: 0,
             holdout: 0.0,
             validation: 0.0,
+            holdout_last: false,
             evaluate_every: 10,
             patience: None,
             seed: 0,
