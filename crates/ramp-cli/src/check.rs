@@ -5,6 +5,7 @@ use crate::printing::{self, Table};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::graph::FactorTree;
+use ramp_io::table::{BatchReader, Identifier, summarize};
 use ramp_io::{ModelFile, Project};
 use std::path::PathBuf;
 
@@ -41,6 +42,9 @@ impl Check {
             if project.file.chain().is_none() {
                 say!("{}", partitions(project.model.tree()));
             }
+            for warning in identifiers(&project)? {
+                say!("\nwarning: {warning}\n");
+            }
         } else {
             if file.chain().is_none() {
                 let tree = file.build_tree(2)?;
@@ -51,6 +55,27 @@ impl Check {
         say!("\nall is well: ramp fit {}\n", self.model.display());
         Ok(Ending::Done)
     }
+}
+
+/// Observed columns that tell rows apart: nothing can be learned from them about others.
+fn identifiers(project: &Project) -> Result<Vec<String>, Failure> {
+    let Some(table) = project.samples.table() else {
+        return Ok(vec![]);
+    };
+    let used = project.encoder.columns();
+    let mut reader = BatchReader::new(table.schema(), [Ok(table.clone())]);
+    let columns = summarize(&mut reader)?;
+    Ok(columns
+        .iter()
+        .filter(|column| used.contains(&column.name))
+        .filter_map(|column| Some((column, Identifier::of(column)?)))
+        .map(|(column, why)| {
+            format!(
+                "column `{}` {why}; if it tells rows apart and not what they are like, take it out of the tree",
+                column.name
+            )
+        })
+        .collect())
 }
 
 /// How every latent divides the observations, and which latents these cannot tell apart.

@@ -136,6 +136,9 @@ fn advice(error: &ramp_io::Error) -> &'static str {
             "; `ramp init DATA.csv` writes one to start from"
         }
         Error::Run(RunError::NoData) => " or with --data",
+        Error::Run(RunError::IsFile { .. }) => {
+            "; `ramp fit MODEL.toml` writes one, into out/ unless --out says where"
+        }
         Error::Run(RunError::Occupied { .. }) => {
             ": --resume goes on with it, --overwrite starts anew, --out takes another folder"
         }

@@ -1,6 +1,6 @@
 //! `ramp fit`: train on a user's data, say what was learned, leave a run folder with a report.
 
-use crate::fit_report;
+use crate::fit_report::{self, Shown};
 use crate::output::{note, say};
 use crate::printing::{self, Table};
 use crate::progress::Bar;
@@ -9,7 +9,6 @@ use clap::Args;
 use ramp::train::{Fit as Trained, Record, TrainError, Trainer, read_records};
 use ramp_cli::report::page;
 use ramp_io::run::{Intent, RunFolder};
-use ramp_io::source::Samples;
 use ramp_io::{Findings, ModelFile, Project};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -36,9 +35,6 @@ pub struct Fit {
     /// Seed, in place of the model file's
     #[arg(long)]
     seed: Option<u32>,
-    /// Threads [default: all]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
 }
 
 impl Fit {
@@ -71,14 +67,13 @@ impl Fit {
         let mut project = Project::prepare(file)?;
         // Better now than after an hour of training; and what is shown of the data is what was learned from.
         printing::check_writable(&out)?;
-        let shown = fit_report::shown(&project)?;
+        let shown = Shown::of(&project)?;
         let place = RunFolder::claim(&out, intent, &inputs)?;
         say!("{}", printing::describe(&project));
         if !self.resume {
-            let threads = self.threads.map(usize::from);
             let tried = {
                 let mut bar = Bar::of("trying starts");
-                project.initialise(threads, &mut bar)
+                project.initialise(None, &mut bar)
             };
             match tried {
                 Ok(tried) => {
@@ -174,7 +169,7 @@ impl Fit {
         project: &Project,
         place: &RunFolder,
         name: &str,
-        shown: &Samples,
+        shown: &Shown,
         records: &[Record],
         kept: String,
         begun: Instant,
@@ -213,13 +208,10 @@ impl Fit {
 
     fn train(&self, project: &mut Project, checkpoints: &Path) -> ramp::Result<Trained> {
         let every = (project.train.iterations / 20).clamp(10, 500);
-        let mut trainer = Trainer::new(project.train.clone())?
+        Trainer::new(project.train.clone())?
             .checkpoints(checkpoints, every)
-            .observer(Bar::new());
-        if let Some(threads) = self.threads {
-            trainer = trainer.threads(usize::from(threads));
-        }
-        trainer.fit(&mut project.model, &project.data)
+            .observer(Bar::new())
+            .fit(&mut project.model, &project.data)
     }
 }
 

@@ -1,5 +1,6 @@
 //! From a finished fit to the page that shows it; `ramp report` builds it again.
 
+use crate::gaps::{Gaps, shown_columns};
 use crate::output::say;
 use crate::{Ending, Failure};
 use clap::Args;
@@ -7,14 +8,13 @@ use ramp::family::Belief;
 use ramp::storage::StorageError;
 use ramp::train::{Record, Records};
 use ramp_cli::report::{
-    Contribution, Coordinate, DataColumn, FreeEnergy, Latent, MissingPattern, Prior, Report,
+    Band, Contribution, Coordinate, DataColumn, FreeEnergy, Latent, OverTime, Prior, Report,
     Sequence, StepCurve, TrainingPoint, Values, Variable, page,
 };
 use ramp_io::encode::Encoding;
 use ramp_io::run::RunFolder;
-use ramp_io::source::{Content, Samples};
-use ramp_io::stream::{posterior_columns, posterior_values};
-use ramp_io::table::{self, columns as columns_of};
+use ramp_io::source::Samples;
+use ramp_io::stream::{Horizon, posterior_columns, posterior_values};
 use ramp_io::{Findings, ModelFile, Project, Run};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -22,12 +22,13 @@ use std::path::{Path, PathBuf};
 
 /// Rows whose posteriors the page shows.
 const SHOWN_ROWS: usize = 2000;
-/// Columns that the page offers for colours.
-const SHOWN_COLUMNS: usize = 100;
+/// Wider files are shown by the model's columns alone.
+const MOST_COLUMNS: usize = 400;
 /// Points on the training curve.
 const CURVE_POINTS: usize = 600;
-/// Patterns of missing columns.
-const PATTERNS: usize = 16;
+/// Steps of a sequence that the page shows over time, and those to come.
+const SHOWN_STEPS: usize = 200;
+const FORETOLD_STEPS: u32 = 20;
 
 #[derive(Args)]
 pub struct Rebuild {
@@ -61,7 +62,7 @@ impl Rebuild {
             .parameters_mut()
             .copy_from_slice(run.model.parameters());
         let records = read_metrics(&run.metrics()?)?;
-        let shown = shown(&project)?;
+        let shown = Shown::of(&project)?;
         let findings = Findings::of(&project)?;
         let facts = vec![
             (
@@ -109,12 +110,13 @@ fn read_metrics(path: &Path) -> Result<Vec<Record>, Failure> {
 pub fn build(
     name: &str,
     project: &Project,
-    samples: &Samples,
+    shown: &Shown,
     records: &[Record],
     findings: &Findings,
     facts: Vec<(String, String)>,
 ) -> Result<Report, Failure> {
     let chosen = chosen(project);
+    let samples = &shown.samples;
     let items = items(samples);
     let model = &project.model;
     let posterior = model.posterior(&project.data.select(&chosen))?;
@@ -186,7 +188,7 @@ pub fn build(
         });
     }
 
-    let columns = columns(project, samples, &items);
+    let columns = columns(project, shown, &items);
     Ok(Report {
         title: name.into(),
         data: project
@@ -204,7 +206,9 @@ pub fn build(
         latents,
         training: training(records),
         sampled_rows: items.len(),
-        missing_patterns: patterns(project, &columns),
+        missing_patterns: shown.gaps.patterns.clone(),
+        observed_columns: project.encoder.columns().len(),
+        missing_cells: shown.gaps.cells,
         columns,
         settings: project.settings.clone(),
         facts,
@@ -221,7 +225,57 @@ pub fn build(
                 held_out: findings.steps.iter().map(|s| s.1).collect(),
             }],
         }),
+        over_time: over_time(project)?,
     })
+}
+
+/// One sequence of a chain over time, and what is foretold of it.
+fn over_time(project: &Project) -> Result<Option<OverTime>, Failure> {
+    let horizon = Horizon::new(FORETOLD_STEPS);
+    let Some(found) = ramp_io::stream::OverTime::of(project, SHOWN_STEPS, horizon)? else {
+        return Ok(None);
+    };
+    let all = found.times.len();
+    let short = |x: &f64| *x as f32;
+    let latents = found.latents.iter().map(|latent| {
+        let side = |sign: f64| -> Vec<f32> {
+            let sd = latent.mean.iter().zip(&latent.sd);
+            sd.map(|(mean, sd)| (mean + sign * sd) as f32).collect()
+        };
+        Band {
+            label: match found.latents.len() {
+                1 => "z".into(),
+                _ => format!("z.{}", latent.suffix),
+            },
+            observed: vec![],
+            middle: latent.mean.iter().map(short).collect(),
+            low: side(-1.0),
+            high: side(1.0),
+        }
+    });
+    let columns = found.columns.iter().map(|column| {
+        let ahead = |i: usize| {
+            let mut values = vec![f32::NAN; found.steps];
+            values.extend(column.foretold.iter().map(|x| x[i] as f32));
+            values
+        };
+        let mut observed: Vec<f32> = column.observed.iter().map(short).collect();
+        observed.resize(all, f32::NAN);
+        Band {
+            label: column.name.clone(),
+            observed,
+            middle: ahead(0),
+            low: ahead(1),
+            high: ahead(2),
+        }
+    });
+    Ok(Some(OverTime {
+        bands: latents.chain(columns).collect(),
+        name: found.name.clone(),
+        steps: found.steps,
+        times: found.times.clone(),
+        interval: found.interval,
+    }))
 }
 
 /// The samples that are shown: evenly spread, and few where each has many steps.
@@ -239,10 +293,21 @@ fn chosen(project: &Project) -> Vec<u32> {
         .collect()
 }
 
-/// The samples that the page shows, with all columns of their file, so that they can be coloured by what the model has not seen. They are read before
-/// training: what happens to the file later is nothing to the fit.
-pub fn shown(project: &Project) -> Result<Samples, Failure> {
-    Ok(project.shown(&chosen(project), 4 * SHOWN_COLUMNS)?)
+/// What the page shows of the data. It is read before training: what happens to the file later is nothing to the fit.
+pub struct Shown {
+    /// Some samples with all columns of their file, so that they can be coloured by what the model has not seen.
+    samples: Samples,
+    gaps: Gaps,
+}
+
+impl Shown {
+    pub fn of(project: &Project) -> Result<Self, Failure> {
+        let whole = project.with_all_columns(MOST_COLUMNS)?;
+        Ok(Shown {
+            samples: whole.select(&chosen(project))?,
+            gaps: Gaps::of(project, &whole),
+        })
+    }
 }
 
 /// A shown row: a sample, or one step of a sequence.
@@ -340,25 +405,12 @@ fn training(records: &[Record]) -> Vec<TrainingPoint> {
         .collect()
 }
 
-fn columns(project: &Project, samples: &Samples, items: &[Item]) -> Vec<DataColumn> {
-    let Content::Table(table) = &samples.content else {
-        return vec![];
-    };
+fn columns(project: &Project, shown: &Shown, items: &[Item]) -> Vec<DataColumn> {
     let used = project.encoder.columns();
-    let whole = project.samples.table();
-    let mut columns: Vec<_> = columns_of(table).collect();
-    // Those of the model first, the others after.
-    columns.sort_by_key(|c| !used.iter().any(|name| name == c.name()));
-    columns
+    shown_columns(project, &shown.samples)
         .into_iter()
-        .take(SHOWN_COLUMNS)
-        .map(|column| {
-            let of = whole
-                .and_then(|table| table::column(table, column.name()).ok())
-                .unwrap_or(column);
-            let missing = of.missing();
-            let missing =
-                missing.iter().filter(|&&m| m).count() as f64 / missing.len().max(1) as f64;
+        .zip(&shown.gaps.columns)
+        .map(|(column, &missing)| {
             let categorical = project.encoder.observations.iter().any(|o| {
                 o.columns.iter().any(|name| name == column.name())
                     && matches!(o.encoding, Encoding::Categorical { .. })
@@ -395,37 +447,10 @@ fn columns(project: &Project, samples: &Samples, items: &[Item]) -> Vec<DataColu
             };
             DataColumn {
                 name: column.name().to_owned(),
+                observed: used.iter().any(|name| name == column.name()),
                 missing,
                 values,
             }
         })
         .collect()
-}
-
-/// The most frequent sets of columns missing together, over those of the model among the columns that the page shows, in the same
-/// order.
-fn patterns(project: &Project, shown: &[DataColumn]) -> Vec<MissingPattern> {
-    let Some(table) = project.samples.table() else {
-        return vec![];
-    };
-    let used = project.encoder.columns();
-    let columns: Vec<_> = shown
-        .iter()
-        .filter(|column| used.contains(&column.name))
-        .filter_map(|column| table::column(table, &column.name).ok())
-        .map(|column| column.missing())
-        .collect();
-    let mut counts: HashMap<Vec<bool>, usize> = HashMap::new();
-    for row in 0..table.num_rows() {
-        *counts
-            .entry(columns.iter().map(|missing| missing[row]).collect())
-            .or_default() += 1;
-    }
-    let mut patterns: Vec<MissingPattern> = counts
-        .into_iter()
-        .map(|(missing, rows)| MissingPattern { missing, rows })
-        .collect();
-    patterns.sort_by(|a, b| b.rows.cmp(&a.rows).then(a.missing.cmp(&b.missing)));
-    patterns.truncate(PATTERNS);
-    patterns
 }

@@ -4,7 +4,9 @@ use crate::output::say;
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::storage::{same_file, write_atomically};
-use ramp_io::table::{ColumnSummary, Distinct, Kind, open_table, summarize};
+use ramp_io::table::{
+    ColumnSummary, Distinct, Identifier, Kind, is_comma_number, open_table, summarize,
+};
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -74,7 +76,14 @@ enum Use {
 }
 
 fn use_of(column: &ColumnSummary) -> Use {
+    if let Some(why) = Identifier::of(column) {
+        return Use::Leave(why.to_string());
+    }
     let leave = |why: &str| Use::Leave(why.into());
+    let commas = || {
+        let numbers = |(text, _): &(String, u64)| is_comma_number(text);
+        column.levels.iter().any(numbers)
+    };
     match (&column.kind, column.distinct) {
         (Kind::Empty, _) => leave("has no values"),
         (Kind::Unread(kind), _) => Use::Leave(format!("is of type {kind}, which cannot be read")),
@@ -82,13 +91,8 @@ fn use_of(column: &ColumnSummary) -> Use {
         (Kind::Number, _) if column.numbers.is_some_and(|n| n.infinite > 0) => {
             leave("has infinite values")
         }
-        (Kind::Number, Distinct::MoreThan(_)) if looks_like_id(column) => {
-            leave("looks like a row number")
-        }
-        (Kind::Number, Distinct::Exactly(n))
-            if n as u64 == column.rows && looks_like_id(column) =>
-        {
-            leave("looks like a row number")
+        (Kind::Text, _) if commas() => {
+            leave("has numbers with commas: write them with a decimal point")
         }
         (Kind::Number, _) => Use::Observe("number"),
         (Kind::Text, Distinct::Exactly(n)) if n <= 64 && (n as u64) < column.rows.max(3) => {
@@ -96,14 +100,6 @@ fn use_of(column: &ColumnSummary) -> Use {
         }
         (Kind::Text, _) => leave("holds free text or names"),
     }
-}
-
-/// Whole numbers without gaps or repeats.
-fn looks_like_id(column: &ColumnSummary) -> bool {
-    column.missing == 0
-        && column.numbers.is_some_and(|n| {
-            n.all_integers && n.max - n.min + 1.0 == column.rows as f64 && column.rows > 10
-        })
 }
 
 /// A name as Newick writes it.

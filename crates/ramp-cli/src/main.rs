@@ -7,6 +7,8 @@ mod check;
 mod failure;
 mod fit;
 mod fit_report;
+mod forecast;
+mod gaps;
 mod init;
 mod interrupt;
 mod memory;
@@ -34,6 +36,9 @@ use std::process::ExitCode;
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    /// Threads [default: all]
+    #[arg(long, global = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
 }
 
 #[derive(Subcommand)]
@@ -66,6 +71,11 @@ enum Command {
         after_help = "Example:\n  ramp score out/questionnaire --data examples/questionnaire/answers.csv --out scores.csv --keep person"
     )]
     Score(stream::About),
+    /// Write the next steps of every sequence, latents and observations, with intervals
+    #[command(
+        after_help = "Example:\n  ramp forecast out/diary --data examples/diary/diary.csv --steps 7 --out next_week.csv"
+    )]
+    Forecast(forecast::Forecast),
     /// Build the report of a finished fit again
     #[command(after_help = "Example:\n  ramp report out/questionnaire")]
     Report(fit_report::Rebuild),
@@ -82,14 +92,16 @@ const STACK: usize = 16 << 20;
 
 fn main() -> ExitCode {
     hush_guarded_parsers();
-    start_threads();
-    let outcome = match Arguments::parse().command {
+    let arguments = Arguments::parse();
+    start_threads(arguments.threads);
+    let outcome = match arguments.command {
         Command::Init(args) => args.run(),
         Command::Check(args) => args.run(),
         Command::Fit(args) => args.run(),
         Command::Infer(args) => args.infer(),
         Command::Impute(args) => args.run(),
         Command::Score(args) => args.score(),
+        Command::Forecast(args) => args.run(),
         Command::Report(args) => args.run(),
         Command::Reproduce(experiment) => experiment.run(),
     };
@@ -111,12 +123,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Starts the threads that all work shares. Where the system gives none, this one does the work.
-fn start_threads() {
+/// Starts the threads that all work shares; as many as the machine has, unless told otherwise. Where the system gives none, this one does the work.
+fn start_threads(count: Option<u16>) {
+    let count = count.map_or(0, usize::from);
     let threads = || rayon::ThreadPoolBuilder::new().stack_size(STACK);
     // The common pool can be asked for once, so others are tried first.
-    let _ = match threads().build() {
-        Ok(_) => threads().build_global(),
+    let _ = match threads().num_threads(count).build() {
+        Ok(_) => threads().num_threads(count).build_global(),
         Err(_) => threads().num_threads(1).use_current_thread().build_global(),
     };
 }

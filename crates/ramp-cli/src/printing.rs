@@ -5,6 +5,7 @@ use ramp::model::Transition;
 use ramp::storage::{PendingFile, StorageError, remove_leftovers};
 use ramp::train::TriedStart;
 use ramp_io::Project;
+use ramp_io::source::Windows;
 use std::path::Path;
 
 /// A table in plain text whose columns line up.
@@ -99,12 +100,23 @@ pub fn describe(project: &Project) -> String {
         }
     };
     if let Some(file) = &project.file.data.file {
+        text += &match &project.windows {
+            None => format!(
+                "{}: {samples} {what}{extra}, {} of them held out\n",
+                file.display(),
+                project.held_out.len()
+            ),
+            Some(windows) => format!("{}: {}\n", file.display(), cut(windows)),
+        };
+    }
+    if let Some(season) = &project.encoder.season {
+        let periods: Vec<String> = season.periods.iter().map(|p| p.to_string()).collect();
         text += &format!(
-            "{}: {samples} {what}{extra}, {} of them held out\n\n",
-            file.display(),
-            project.held_out.len()
+            "seasons of {}: what is usual at a time of them is learned first, the chain explains the rest\n",
+            periods.join(" and ")
         );
     }
+    text.push('\n');
     text += &drawing(project);
     let mut table = Table::new(&["observation", "kind", "missing"]).right(&[2]);
     const LISTED: usize = 40;
@@ -125,6 +137,22 @@ pub fn describe(project: &Project) -> String {
         text += &format!("… and {more} more\n");
     }
     text
+}
+
+/// How long sequences were cut, in one line.
+fn cut(windows: &Windows) -> String {
+    let of = match windows.sequences {
+        1 => format!("one series of {} steps", windows.steps),
+        n => format!("{n} sequences of {} steps together", windows.steps),
+    };
+    let held_out = match windows.held_out {
+        0 => String::new(),
+        n => format!(", {n} windows of the time that comes last are held out"),
+    };
+    format!(
+        "{of}, cut into {} overlapping windows of {} steps to learn from{held_out}",
+        windows.training, windows.length
+    )
 }
 
 /// The tree, cut where it is large; a chain by its first step.
@@ -148,7 +176,7 @@ fn drawing(project: &Project) -> String {
 }
 
 /// The fraction of items in which an observation is missing; of sequences, among all of their steps.
-fn missing(project: &Project, name: &str) -> f64 {
+pub fn missing(project: &Project, name: &str) -> f64 {
     let data = &project.data;
     let Ok(observation) = data.observation(name) else {
         return 0.0;

@@ -1,12 +1,67 @@
-//! A progress bar for training: free energy, rate and time left; silent when nobody looks at a terminal.
+//! How far the work has come: a bar on a terminal, and lines now and then where the output goes into a log.
 
 use crate::interrupt;
-use crate::output::say;
+use crate::output::{note, say};
 use indicatif::{ProgressBar, ProgressStyle};
 use ramp::train::{Control, Event, Observer};
+use std::time::{Duration, Instant};
 
-/// The bar, what it last said of held-out samples, and what a training is called.
-pub struct Bar(ProgressBar, String, &'static str);
+/// A progress bar for training: free energy, rate and time left.
+pub struct Bar {
+    bar: ProgressBar,
+    /// What was last said of held-out samples.
+    held_out: String,
+    /// What a training is called.
+    what: &'static str,
+    log: Log,
+}
+
+/// Lines in a log: at every tenth of the way, but not every moment.
+struct Log {
+    what: String,
+    iterations: usize,
+    /// Where this session began, and when.
+    from: (usize, Instant),
+    tenth: usize,
+    last: Instant,
+}
+
+impl Log {
+    /// Lines are never closer than this, but for the last.
+    const APART: Duration = Duration::from_secs(1);
+
+    fn new(what: &str, iteration: usize, iterations: usize) -> Self {
+        let now = Instant::now();
+        Log {
+            what: what.into(),
+            iterations,
+            from: (iteration, now),
+            tenth: 10 * iteration / iterations.max(1),
+            last: now,
+        }
+    }
+
+    /// The line of a step, if it is time for one.
+    fn line(&mut self, iteration: usize, message: &str) -> Option<String> {
+        let tenth = 10 * iteration / self.iterations.max(1);
+        let last = iteration == self.iterations;
+        if tenth == self.tenth || !last && self.last.elapsed() < Self::APART {
+            return None;
+        }
+        (self.tenth, self.last) = (tenth, Instant::now());
+        let done = iteration.saturating_sub(self.from.0).max(1);
+        let left = self.iterations.saturating_sub(iteration);
+        let seconds = self.from.1.elapsed().as_secs_f64() / done as f64 * left as f64;
+        let left = match last {
+            true => String::new(),
+            false => format!(" · {seconds:.0} s left"),
+        };
+        Some(format!(
+            "{}: {iteration} of {} iterations · {message}{left}",
+            self.what, self.iterations
+        ))
+    }
+}
 
 impl Bar {
     pub fn new() -> Self {
@@ -21,38 +76,52 @@ impl Bar {
             "{prefix} {bar:32.cyan/blue} {pos}/{len} · {msg} · {per_sec} · {eta} left",
         );
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Bar(bar, String::new(), what)
+        Bar {
+            bar,
+            held_out: String::new(),
+            what,
+            log: Log::new(what, 0, 0),
+        }
     }
 }
 
 impl Bar {
     /// A piece of work begins at an iteration, of so many.
     pub fn start(&mut self, what: &str, iteration: usize, iterations: usize) {
-        self.0.set_prefix(what.to_owned());
-        self.0.set_length(iterations as u64);
-        self.0.set_position(iteration as u64);
+        self.bar.set_prefix(what.to_owned());
+        self.bar.set_length(iterations as u64);
+        self.bar.set_position(iteration as u64);
         // Steps of an earlier session say nothing about the speed of this one.
-        self.0.reset_eta();
+        self.bar.reset_eta();
+        self.log = Log::new(what, iteration, iterations);
         if iteration > 0 && iteration < iterations {
-            self.0.println(format!(
-                "{what}: going on from iteration {iteration} of {iterations}"
-            ));
+            self.bar
+                .suspend(|| note!("{what}: going on from iteration {iteration} of {iterations}"));
         }
     }
 
     /// Prints a line above the bar.
     pub fn say(&mut self, what: &str) {
-        self.0.suspend(|| say!("{what}\n"));
+        self.bar.suspend(|| say!("{what}\n"));
     }
 
     /// A step was taken; whether to go on.
     pub fn step(&mut self, iteration: usize, free_energy: f64, held_out: Option<f64>) -> Control {
         if let Some(held_out) = held_out {
-            self.1 = format!(", held out {held_out:.4}");
+            self.held_out = format!(", held out {held_out:.4}");
         }
-        let message = format!("free energy {free_energy:.4} nats{}", self.1);
-        self.0.set_message(message);
-        self.0.set_position(iteration as u64);
+        let message = format!("free energy {free_energy:.4} nats{}", self.held_out);
+        match self.bar.is_hidden() {
+            true => {
+                if let Some(line) = self.log.line(iteration, &message) {
+                    note!("{line}");
+                }
+            }
+            false => {
+                self.bar.set_message(message);
+                self.bar.set_position(iteration as u64);
+            }
+        }
         match interrupt::wished() {
             true => Control::Stop,
             false => Control::Continue,
@@ -67,7 +136,7 @@ impl Observer for Bar {
                 iteration,
                 iterations,
                 ..
-            } => self.start(self.2, *iteration, *iterations),
+            } => self.start(self.what, *iteration, *iterations),
             Event::Step { record, .. } => {
                 return self.step(record.iteration, record.free_energy, record.held_out);
             }
@@ -79,35 +148,53 @@ impl Observer for Bar {
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 
 /// A progress bar for a passage through a file: rows, rate and time left.
-pub struct Passing(ProgressBar);
+pub struct Passing {
+    bar: ProgressBar,
+    last: Instant,
+}
 
 impl Passing {
+    /// Lines of a log are so far apart.
+    const APART: Duration = Duration::from_secs(10);
+
     pub fn new() -> Self {
         interrupt::listen();
         let bar = ProgressBar::new(1000);
         let style =
             ProgressStyle::with_template("{bar:32.cyan/blue} {percent} % · {msg} · {eta} left");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Passing(bar)
+        Passing {
+            bar,
+            last: Instant::now(),
+        }
     }
 
     /// So many rows are done, which is this fraction of the file.
-    pub fn at(&self, rows: u64, fraction: Option<f64>) {
-        let rate = rows as f64 / self.0.elapsed().as_secs_f64().max(1e-3);
-        self.0.set_message(format!("{rows} rows · {rate:.0}/s"));
+    pub fn at(&mut self, rows: u64, fraction: Option<f64>) {
+        let rate = rows as f64 / self.bar.elapsed().as_secs_f64().max(1e-3);
+        let message = format!("{rows} rows · {rate:.0}/s");
+        if self.bar.is_hidden() {
+            if self.last.elapsed() >= Self::APART {
+                self.last = Instant::now();
+                let part = fraction.map_or(String::new(), |f| format!("{:.0} % · ", 100.0 * f));
+                note!("{part}{message}");
+            }
+            return;
+        }
+        self.bar.set_message(message);
         if let Some(fraction) = fraction {
-            self.0.set_position((1000.0 * fraction) as u64);
+            self.bar.set_position((1000.0 * fraction) as u64);
         }
     }
 }
 
 impl Drop for Passing {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

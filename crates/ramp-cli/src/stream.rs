@@ -6,7 +6,9 @@ use crate::{Ending, Failure, interrupt, printing};
 use clap::Args;
 use ramp_io::Run;
 use ramp_io::source::SampleReader;
-use ramp_io::stream::{Answers, Draws, OutputOptions, StreamError, check_output};
+use ramp_io::stream::{
+    Answers, Draws, FilledCells, OutputOptions, StreamError, Written, check_output,
+};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -14,9 +16,9 @@ use std::path::{Path, PathBuf};
 pub struct About {
     /// Run folder of a finished fit
     run: PathBuf,
-    /// Rows to work on: .csv, .tsv, .parquet, .arrow, .npy, .npz
+    /// Rows to work on: .csv, .tsv, .parquet, .arrow, .npy, .npz [default: those that the run was fitted to]
     #[arg(long)]
-    data: PathBuf,
+    data: Option<PathBuf>,
     /// Where to write; the ending says the format
     #[arg(long)]
     out: PathBuf,
@@ -32,9 +34,9 @@ pub struct About {
 pub struct Impute {
     /// Run folder of a finished fit
     run: PathBuf,
-    /// Rows with gaps: .csv, .tsv, .parquet, .arrow
+    /// Rows with gaps: .csv, .tsv, .parquet, .arrow [default: those that the run was fitted to]
     #[arg(long)]
-    data: PathBuf,
+    data: Option<PathBuf>,
     /// Where to write; the ending says the format
     #[arg(long)]
     out: PathBuf,
@@ -63,7 +65,12 @@ impl About {
         let options = OutputOptions::default()
             .keep(self.keep.clone())
             .long(self.long);
-        let reader = open(run, &self.data, &self.out, options.needs_all_columns())?;
+        let reader = open(
+            run,
+            self.data.as_deref(),
+            Some(&self.out),
+            options.needs_all_columns(),
+        )?;
         Ok((reader, options))
     }
 }
@@ -71,19 +78,43 @@ impl About {
 impl Impute {
     pub fn run(self) -> Result<Ending, Failure> {
         let run = Run::open(&self.run)?;
-        let reader = open(&run, &self.data, &self.out, true)?;
+        let reader = open(&run, self.data.as_deref(), Some(&self.out), true)?;
         let draws = self.draws.map(|count| Draws {
             count,
             seed: self.seed,
         });
-        write(run.impute(reader, draws)?, &self.out)
+        write_with(run.impute(reader, draws)?, &self.out, |written| {
+            let FilledCells { filled, empty, .. } = written.cells;
+            let mut text = match draws {
+                Some(Draws { count, .. }) => format!("filled {filled} cells in {count} draws"),
+                None => format!("filled {filled} cells"),
+            };
+            if empty > 0 {
+                text += &format!(
+                    ", left {empty} empty where no training sample has anything to fill them with"
+                );
+            }
+            text + "; "
+        })
     }
 }
 
-/// Opens the data once it is clear that the answers can be written.
-fn open(run: &Run, data: &Path, out: &Path, all_columns: bool) -> Result<SampleReader, Failure> {
-    check_output(run, data, out)?;
-    let reader = run.read(data, all_columns)?;
+/// Opens the data, or that of the run, once it is clear that the answers can be written where they are to go.
+pub fn open(
+    run: &Run,
+    data: Option<&Path>,
+    out: Option<&Path>,
+    all_columns: bool,
+) -> Result<SampleReader, Failure> {
+    let data = match data {
+        Some(data) => data.to_path_buf(),
+        None => run.data_file()?,
+    };
+    let Some(out) = out else {
+        return Ok(run.read(&data, all_columns)?);
+    };
+    check_output(run, &data, out)?;
+    let reader = run.read(&data, all_columns)?;
     let folder = out
         .parent()
         .filter(|p| !p.as_os_str().is_empty())
@@ -93,10 +124,19 @@ fn open(run: &Run, data: &Path, out: &Path, all_columns: bool) -> Result<SampleR
 }
 
 /// Writes answers with a progress bar, and says how it ended.
-fn write(answers: Answers<'_, SampleReader>, out: &Path) -> Result<Ending, Failure> {
+pub fn write(answers: Answers<'_, SampleReader>, out: &Path) -> Result<Ending, Failure> {
+    write_with(answers, out, |_| String::new())
+}
+
+/// The same with more to say in front.
+fn write_with(
+    answers: Answers<'_, SampleReader>,
+    out: &Path,
+    about: impl FnOnce(&Written) -> String,
+) -> Result<Ending, Failure> {
     let written = {
         // The bar is gone before anything is printed.
-        let bar = Passing::new();
+        let mut bar = Passing::new();
         answers.write(out, |at| {
             bar.at(at.rows, at.fraction);
             match interrupt::wished() {
@@ -113,7 +153,8 @@ fn write(answers: Answers<'_, SampleReader>, out: &Path) -> Result<Ending, Failu
                     written.unseen_levels
                 );
             }
-            say!("wrote {} rows to {}\n", written.rows, out.display());
+            let about = about(&written);
+            say!("{about}wrote {} rows to {}\n", written.rows, out.display());
             Ok(Ending::Done)
         }
         Err(ramp_io::Error::Stream(StreamError::Interrupted { .. })) => {

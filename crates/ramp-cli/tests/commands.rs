@@ -64,7 +64,12 @@ fn a_fit_leaves_its_files_and_says_what_it_found() {
         assert!(scene.path("run").join(file).is_file(), "{file}");
     }
     assert_eq!(scene.text("run/metrics.jsonl").lines().count(), 5);
-    assert_eq!(noted, "");
+    // Where nobody looks at a terminal, lines say how far it is.
+    assert!(
+        noted.starts_with("training: 5 of 5 iterations · free energy "),
+        "{noted}"
+    );
+    assert_eq!(noted.lines().count(), 1, "{noted}");
     for said in [
         "60 rows, 12 of them held out",
         "left",
@@ -526,7 +531,9 @@ fn gaps_are_filled_with_levels_however_they_are_spelled() {
 #[test]
 fn every_help_has_an_example() {
     let scene = Scene::new();
-    for command in ["init", "check", "fit", "infer", "impute", "score", "report"] {
+    for command in [
+        "init", "check", "fit", "infer", "impute", "score", "forecast", "report",
+    ] {
         let (printed, _) = scene.does(&[command, "--help"]);
         assert!(
             printed.contains(&format!("Example:\n  ramp {command} ")),

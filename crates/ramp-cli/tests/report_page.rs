@@ -140,12 +140,16 @@ try {
     + labels.filter((a) => a.left < whole.left - 1 || a.right > whole.right + 1).length;
   said.tree = $("#tree").textContent;
   said.summary = $("#summary").textContent;
+  said.says = $("#summary").textContent + $("#latents").textContent + $("#facts").textContent;
+  said.code = document.querySelectorAll("#latents code").length;
   said.rows = document.querySelectorAll("#latents tbody tr:not(.says)").length;
   said.histograms = document.querySelectorAll("#distributions figure").length;
   said.missing = document.querySelectorAll("#missing rect").length;
   said.settings = $("#settings").textContent;
   said.labelled = [...document.querySelectorAll("select, input")].every((s) => s.labels.length === 1);
   said.steps = !$("#steps-section").hidden && $("#steps svg") !== null;
+  said.bands = document.querySelectorAll("#over-time figure path.band").length;
+  said.seen = document.querySelectorAll("#over-time circle.seen").length;
   said.foreign = document.querySelectorAll("img, iframe, link, b:not(.note b), [onload], [onerror]").length + (typeof broken === "undefined" ? 0 : 1);
 
   const drawn = () => $("#scatter").innerHTML;
@@ -320,6 +324,10 @@ fn readers_can_use_it_wide_and_narrow_light_and_dark() {
             assert_eq!(said["rows"], report.latents.len(), "{of}");
             assert_eq!(said["own"], report.sequence.is_some(), "{of}");
             assert_eq!(said["steps"], report.sequence.is_some(), "{of}");
+            let bands = report.over_time.iter().flat_map(|o| &o.bands);
+            assert_eq!(said["bands"], bands.clone().count(), "{of}");
+            let seen = bands.flat_map(|b| &b.observed).filter(|x| x.is_finite());
+            assert_eq!(said["seen"], seen.count(), "{of}");
             assert!(
                 said["missing"].as_u64().unwrap() > report.columns.len() as u64,
                 "{of}"
@@ -330,6 +338,13 @@ fn readers_can_use_it_wide_and_narrow_light_and_dark() {
             assert_eq!(said["settings"], report.settings.as_str(), "{of}");
             let said_of = |part: &str| said[part].as_str().unwrap().to_string();
             assert!(said_of("summary").contains(&report.data), "{of}");
+            let columns = format!("behind {} column", report.observed_columns);
+            assert!(said_of("summary").contains(&columns), "{columns}, {of}");
+            // Names between backticks are set as code; nobody reads the backticks.
+            let warned = report.latents.iter().flat_map(|l| &l.warnings);
+            let marked: usize = warned.map(|w| w.matches('`').count() / 2).sum();
+            assert_eq!(said["code"], marked, "{of}");
+            assert!(label == "hostile" || !said_of("says").contains('`'), "{of}");
             for latent in &report.latents {
                 let nats = format!("{:.2}", latent.free_energy.held_out.unwrap()).replace('-', "−");
                 assert!(said_of("tree").contains(&nats), "{nats}, {of}");

@@ -68,12 +68,13 @@ fn a_full_disk_behind_the_streams_is_told() {
         let output = scene.command().args(words).stdout(full()).output().unwrap();
         calm(&output, words);
         assert_eq!(output.status.code(), Some(1), "{words:?}");
-        let error = said(&output);
+        let said = said(&output);
+        // How far a training is, is said there too.
+        let error: Vec<&str> = said.lines().filter(|l| !l.contains("iterations")).collect();
         assert!(
-            error.starts_with("ramp: cannot write to standard output"),
-            "{error}"
+            error.len() == 1 && error[0].starts_with("ramp: cannot write to standard output"),
+            "{said}"
         );
-        assert_eq!(error.lines().count(), 1, "{error}");
     }
     // The work is done all the same.
     assert!(scene.path("o.csv").exists() && scene.path("other/report.html").exists());
@@ -151,7 +152,7 @@ fn absurd_sizes_are_refused_at_once_and_in_little_memory() {
         (&["init", "word.csv"], "longer than 8 MB"),
         (
             &["fit", "far.toml", "--out", "new"],
-            "would be 900000 steps long",
+            "steps of 1 between data rows",
         ),
         (
             &[

@@ -7,6 +7,7 @@
 //! - [`mod@array`]: NumPy arrays of any number of axes, such as sequences and images.
 //! - [`model_file`]: what the user wrote, checked: [`ModelFile`].
 //! - [`source`]: samples from tables, long tables of sequences, and arrays, some at a time.
+//! - [`time`]: moments and intervals.
 //! - [`encode`]: how columns become observations; learned once, used ever after: [`Encoder`].
 //! - [`run`]: a model file that has met its data, [`Project`], and a trained model in its folder, [`Run`].
 //! - [`findings`]: what was learned about each latent: [`Findings`].
@@ -23,6 +24,7 @@ pub mod stream;
 pub mod table;
 #[cfg(test)]
 mod tests;
+pub mod time;
 
 /// The Arrow types that appear in this library's signatures, of the one version that it is built with.
 pub mod arrow {

@@ -202,8 +202,9 @@ fn chain(step: Option<f64>) -> Chain {
     Chain {
         sequence: Some("who".into()),
         time: Some("day".into()),
-        step,
+        step: step.map(Into::into),
         observe: vec!["x".into()],
+        ..Chain::default()
     }
 }
 

@@ -4,7 +4,7 @@ function drawMissing() {
   const columns = report.columns.map((column, i) => ({ ...column, i }));
   const gaps = columns.filter((column) => column.missing > 0);
   if (!gaps.length) {
-    put("missing-note", html`No cell of ${many(columns.length, "column")} is missing.`);
+    put("missing-note", html`No cell of the ${many(columns.length, "column")} is missing.`);
     return;
   }
   // All columns when that stays readable, else the ones with most gaps.
@@ -16,7 +16,7 @@ function drawMissing() {
   const cell = 15;
   const left = nameRoom + barRoom + 56;
   const patterns = report.missing_patterns.slice(0, Math.max(4, Math.min(24, Math.floor((room - left - 60) / cell))));
-  put("missing-note", html`Bars: how much of a column is missing. Squares: the most frequent sets of columns missing together, one set per strip, with the number of rows above it; sets that are more frequent than chance say that gaps are no accident.${crowded && ` The ${count(shown.length)} columns with most gaps of ${count(columns.length)} are drawn.`}`);
+  put("missing-note", html`Bars: how much of a column is missing. Squares: the most frequent sets of columns missing together, one set per strip, with the number of rows above it; sets that are more frequent than chance say that gaps are no accident.${shown.some((column) => !column.observed) && " Columns in grey are not in the model."}${crowded && ` The ${count(shown.length)} columns with most gaps of ${count(columns.length)} are drawn.`}`);
   const high = 18;
   const tallest = 44;
   const top = tallest + 18 + Math.max(10, ...patterns.map((pattern) => widthOf(count(pattern.rows))));
@@ -26,7 +26,7 @@ function drawMissing() {
   const height = y(shown.length) + 4;
   const width = left + cell * patterns.length + 10;
   const rows = shown.map((column, k) => html`
-    <text x="0" y="${y(k) + 11}">${clip(column.name, nameRoom - 8)}<title>${column.name}</title></text>
+    <text class="${column.observed ? "" : "soft"}" x="0" y="${y(k) + 11}">${clip(column.name, nameRoom - 8)}<title>${column.name}</title></text>
     <rect class="bar" x="${nameRoom}" y="${y(k) + 3}" width="${((barRoom * column.missing) / mostMissing).toFixed(1)}" height="8"/>
     <text class="soft" x="${nameRoom + (barRoom * column.missing) / mostMissing + 5}" y="${y(k) + 11}">${percent(column.missing)}</text>`);
   const strips = patterns.map((pattern, p) => {

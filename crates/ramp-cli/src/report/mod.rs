@@ -26,7 +26,11 @@ pub struct Report {
     pub latents: Vec<Latent>,
     /// Training over its iterations.
     pub training: Vec<TrainingPoint>,
-    /// The data's columns.
+    /// How many columns the model observes.
+    pub observed_columns: usize,
+    /// The fraction of their cells that is missing.
+    pub missing_cells: f64,
+    /// The data's columns, those that the model observes first.
     pub columns: Vec<DataColumn>,
     /// How many rows the values in `columns` and `latents` are of; a couple of thousand are plenty. For a sequence, its
     /// time steps.
@@ -39,6 +43,8 @@ pub struct Report {
     pub facts: Vec<(String, String)>,
     /// For sequences: how the variables repeat over time.
     pub sequence: Option<Sequence>,
+    /// For sequences: one of them, and what is foretold of it.
+    pub over_time: Option<OverTime>,
 }
 
 /// A node of the tree.
@@ -144,6 +150,8 @@ pub struct TrainingPoint {
 pub struct DataColumn {
     /// Its name in the file.
     pub name: String,
+    /// Whether the model observes it.
+    pub observed: bool,
     /// The fraction of all rows in which it is missing.
     pub missing: f64,
     /// Its values in the sampled rows.
@@ -193,6 +201,40 @@ pub struct Sequence {
     pub curves: Vec<StepCurve>,
 }
 
+/// One sequence at its last steps, and steps that nobody has seen.
+#[derive(Clone, Debug, Serialize)]
+pub struct OverTime {
+    /// Which one it is; empty where there is one.
+    pub name: String,
+    /// Its steps; those to come follow them.
+    pub steps: usize,
+    /// The time of every step.
+    pub times: Vec<String>,
+    /// The chance that a value lies within its interval.
+    pub interval: f64,
+    /// What is drawn, each over all steps.
+    pub bands: Vec<Band>,
+}
+
+/// A latent or a column over time; NaN where nothing is known.
+#[derive(Clone, Debug, Serialize)]
+pub struct Band {
+    /// The latent, or the column.
+    pub label: String,
+    /// What was observed.
+    #[serde(serialize_with = "short")]
+    pub observed: Vec<f32>,
+    /// What is expected.
+    #[serde(serialize_with = "short")]
+    pub middle: Vec<f32>,
+    /// The lower end of the band.
+    #[serde(serialize_with = "short")]
+    pub low: Vec<f32>,
+    /// Its upper end.
+    #[serde(serialize_with = "short")]
+    pub high: Vec<f32>,
+}
+
 /// A latent's mean free energy at every step of a sequence, in nats; NaN where nothing is known.
 #[derive(Clone, Debug, Serialize)]
 pub struct StepCurve {
@@ -213,11 +255,12 @@ fn short<S: Serializer>(values: &[f32], serializer: S) -> Result<S::Ok, S::Error
 }
 
 /// In the order in which the page runs them: each uses only what stands before it, and `start.js` calls them all.
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("page.js"),
     include_str!("summary.js"),
     include_str!("tree.js"),
     include_str!("curves.js"),
+    include_str!("over_time.js"),
     include_str!("scatter.js"),
     include_str!("missing.js"),
     include_str!("start.js"),

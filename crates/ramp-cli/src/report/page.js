@@ -22,6 +22,15 @@ function html(strings, ...values) {
   return new Markup(strings.reduce((text, part, i) => text + asMarkup(values[i - 1]) + part));
 }
 
+/** What sentences put between backticks, names and code, is set as such. */
+function marked(text) {
+  return String(text).split("`").map((part, i, parts) => {
+    // The last of an odd number of backticks opens nothing.
+    if (i % 2 && i === parts.length - 1) return `\`${part}`;
+    return i % 2 ? html`<code>${part}</code>` : part;
+  });
+}
+
 function put(id, markup) { at(id).innerHTML = markup.text; }
 
 /** A box that is larger inside than outside says so, and can be reached by keyboard. */

@@ -4,6 +4,7 @@ function drawFigures() {
   drawTree();
   drawTraining();
   drawSteps();
+  drawOverTime();
   drawDistributions();
   drawScatter();
   drawMissing();

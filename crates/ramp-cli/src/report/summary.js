@@ -2,22 +2,16 @@
 
 const list = (items) => (items.length < 2 ? items.join("") : `${items.slice(0, -1).join(", ")} and ${items[items.length - 1]}`);
 
-/** Missing cells over all cells. */
-function missingFraction() {
-  const parts = report.columns.map((column) => column.missing).filter(known);
-  return parts.length ? parts.reduce((a, b) => a + b, 0) / parts.length : 0;
-}
-
 function drawSummary() {
   const unit = report.sequence ? "sequence" : "row";
   const latents = report.latents;
   const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
   const first = [
-    `${many(latents.length, "latent")} behind ${many(report.columns.length, "column")} of ${report.data}: `,
+    `${many(latents.length, "latent")} behind ${many(report.observed_columns, "column")} of ${report.data}: `,
     report.held_out_rows
       ? `learned from ${many(report.rows - report.held_out_rows, unit)}, judged on ${count(report.held_out_rows)} held out; `
       : `learned from ${many(report.rows, unit)}, none held out; `,
-    missingFraction() ? `${percent(missingFraction())} of the cells are missing.` : "no cell is missing.",
+    report.missing_cells ? `${percent(report.missing_cells)} of their cells are missing.` : "no cell of them is missing.",
   ].join("");
   let second = "";
   if (latents.length) {
@@ -32,7 +26,7 @@ function drawSummary() {
   }
   const warned = latents.filter((latent) => latent.warnings.length);
   put("summary", html`<p>${first}</p><p>${second}</p>
-    ${warned.length > 0 && html`<p class="warn">To look at:</p><ul class="warn">${warned.slice(0, 12).map((latent) => latent.warnings.map((warning) => html`<li>${says(latent, warning)}</li>`))}</ul>`}
+    ${warned.length > 0 && html`<p class="warn">To look at:</p><ul class="warn">${warned.slice(0, 12).map((latent) => latent.warnings.map((warning) => html`<li>${marked(says(latent, warning))}</li>`))}</ul>`}
     ${warned.length > 12 && html`<p class="warn">… and ${many(warned.length - 12, "other latent")}, in the table below.</p>`}`);
 }
 
@@ -63,12 +57,12 @@ function drawLatents() {
       <td class="number" data-is="learned from, nats">${nats(latent.free_energy.train)}</td>
       <td data-is="contribution, nats">${contributions(latent)}</td>
       <td data-is="spread">${spread(latent.spread)}</td></tr>
-      ${latent.warnings.length > 0 && html`<tr class="says"><td colspan="${heldOut ? 5 : 4}" class="warn">${latent.warnings.map((warning) => html`<div>${warning}</div>`)}</td></tr>`}`)}
+      ${latent.warnings.length > 0 && html`<tr class="says"><td colspan="${heldOut ? 5 : 4}" class="warn">${latent.warnings.map((warning) => html`<div>${marked(warning)}</div>`)}</td></tr>`}`)}
     </tbody></table>`);
 }
 
 function drawFacts() {
-  put("facts", html`${report.facts.map(([what, value]) => html`<dt>${what}</dt><dd>${value}</dd>`)}`);
+  put("facts", html`${report.facts.map(([what, value]) => html`<dt>${what}</dt><dd>${marked(value)}</dd>`)}`);
   at("settings").textContent = report.settings;
   at("copy").addEventListener("click", async () => {
     let done = true;

@@ -69,9 +69,6 @@ pub struct Choice {
     /// Seed of data, weights and batches
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Threads [default: all]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
 }
 
 impl Choice {
@@ -87,10 +84,6 @@ impl Choice {
             RecipeName::Ours => Recipe::Ours,
             RecipeName::Paper => Recipe::Paper,
         }
-    }
-
-    pub fn threads(&self) -> Option<usize> {
-        self.threads.map(usize::from)
     }
 }
 

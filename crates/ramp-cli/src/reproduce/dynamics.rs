@@ -81,7 +81,6 @@ impl Dynamics {
         if self.without_baselines {
             run.baselines = None;
         }
-        run.core.threads = choice.threads();
         report(&run, &self.out, table)
     }
 }

@@ -26,7 +26,6 @@ impl LinearTree {
         let mut run = LinearTreeRun::new(choice.scale(), choice.recipe(), choice.seed);
         self.tuning.apply(&mut run.n, &mut run.core);
         self.bbvi.apply(&mut run.bbvi);
-        run.core.threads = choice.threads();
         run
     }
 

@@ -31,7 +31,6 @@ impl MisspecifiedTree {
         run.trees = self.trees.map_or(run.trees, usize::from);
         run.most_moves = usize::from(self.most_moves);
         self.tuning.apply(&mut run.n, &mut run.core);
-        run.core.threads = choice.threads();
         run
     }
 

@@ -44,7 +44,6 @@ impl NonlinearSweep {
         let cell = &mut run.cell;
         self.tuning.apply(&mut cell.n, &mut cell.core);
         self.bbvi.apply(&mut cell.bbvi);
-        cell.core.threads = choice.threads();
         run
     }
 

@@ -34,7 +34,6 @@ impl NonlinearTree {
         run.tree.noise = self.noise;
         self.tuning.apply(&mut run.n, &mut run.core);
         self.bbvi.apply(&mut run.bbvi);
-        run.core.threads = choice.threads();
         run
     }
 

@@ -98,7 +98,6 @@ impl Pendulum {
         if self.without_baselines {
             run.baselines = None;
         }
-        run.core.threads = choice.threads();
         run
     }
 

@@ -43,7 +43,6 @@ impl PendulumSweep {
         self.videos.apply(&mut cell.videos);
         self.tuning
             .apply(&mut cell.videos.sequences, &mut cell.core);
-        run.threads = choice.threads();
         run
     }
 

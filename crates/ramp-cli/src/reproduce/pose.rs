@@ -58,7 +58,6 @@ impl Pose {
         let of_each = &mut run.augmentation.of_each;
         *of_each = self.variations.map_or(*of_each, |n| n as usize);
         self.tuning.apply(&mut run.n, &mut run.core);
-        run.core.threads = choice.threads();
         run
     }
 

@@ -131,6 +131,7 @@ pub fn questionnaire() -> Report {
 
     let mut columns = vec![DataColumn {
         name: "clinic".into(),
+        observed: false,
         missing: 0.0,
         values: Values::Levels {
             levels: ["Leeds", "Lyon", "Lund"].map(String::from).to_vec(),
@@ -151,6 +152,7 @@ pub fn questionnaire() -> Report {
         };
         columns.push(DataColumn {
             name: (*item).into(),
+            observed: true,
             missing,
             values: Values::Numbers(facet[i / 4].iter().map(answer).collect()),
         });
@@ -175,7 +177,7 @@ pub fn questionnaire() -> Report {
         latents.push(facet_latent);
     }
     latents[2].warnings = vec![
-        "anger explains 0.17 nats less on held-out rows than on the rows learned from: give it fewer hidden units or more data."
+        "`anger` explains 0.17 nats less on held-out rows than on the rows learned from: give it fewer hidden units or more data."
             .into(),
     ];
     let mut missing_patterns = vec![MissingPattern {
@@ -208,12 +210,15 @@ pub fn questionnaire() -> Report {
         root: Some(0),
         latents,
         training: training(500, 1.28, 0.06, &mut chance),
+        observed_columns: 12,
+        missing_cells: 0.04,
         columns,
         sampled_rows: people,
         missing_patterns,
         settings: SETTINGS.into(),
         facts: facts(0),
         sequence: None,
+        over_time: None,
     }
 }
 
@@ -269,6 +274,7 @@ pub fn chain() -> Report {
     };
     let column = |name: &str, missing, values| DataColumn {
         name: name.into(),
+        observed: true,
         missing,
         values,
     };
@@ -309,6 +315,8 @@ pub fn chain() -> Report {
         root: None,
         latents: vec![state],
         training: training(1000, 1.9, 0.08, &mut Chance(5)),
+        observed_columns: 2,
+        missing_cells: 0.12,
         columns,
         sampled_rows: load.len(),
         missing_patterns: vec![
@@ -331,6 +339,28 @@ pub fn chain() -> Report {
                 train: curves[0].clone(),
                 held_out: curves[1].clone(),
             }],
+        }),
+        over_time: Some(OverTime {
+            name: "p07".into(),
+            steps: 40,
+            times: (1..=45).map(|day| format!("2024-02-{day:02}")).collect(),
+            interval: 0.8,
+            bands: vec![
+                Band {
+                    label: "state".into(),
+                    observed: vec![],
+                    middle: (0..45).map(|t| (0.3 * t as f32).sin()).collect(),
+                    low: (0..45).map(|t| (0.3 * t as f32).sin() - 0.4).collect(),
+                    high: (0..45).map(|t| (0.3 * t as f32).sin() + 0.4).collect(),
+                },
+                Band {
+                    label: "heart".into(),
+                    observed: (0..45).map(|t| if t % 9 == 4 || t >= 40 { f32::NAN } else { 68.0 + (t % 7) as f32 }).collect(),
+                    middle: (0..45).map(|t| if t < 40 { f32::NAN } else { 69.0 }).collect(),
+                    low: (0..45).map(|t| if t < 40 { f32::NAN } else { 60.0 }).collect(),
+                    high: (0..45).map(|t| if t < 40 { f32::NAN } else { 78.0 }).collect(),
+                },
+            ],
         }),
     }
 }
@@ -367,6 +397,7 @@ pub fn mixed() -> Report {
             |_| (chance.uniform() >= missing).then_some((1.0 + chance.normal()).exp() as f32);
         columns.push(DataColumn {
             name,
+            observed: true,
             missing,
             values: Values::Numbers((0..samples).map(draw).collect()),
         });
@@ -442,7 +473,7 @@ pub fn mixed() -> Report {
     latents[6].spread = 0.995;
     latents[6].contributions[0].nats = -0.06;
     latents[6].warnings =
-        vec!["size has collapsed to its prior: its columns say nothing about each other.".into()];
+        vec!["`size` has collapsed to its prior: its columns say nothing about each other.".into()];
     latents[8].coordinates[0].mean[7] = f32::NAN;
     latents[9].spread = f64::NAN;
     let mut missing_patterns = vec![MissingPattern {
@@ -464,12 +495,15 @@ pub fn mixed() -> Report {
         root: None,
         latents,
         training: training(2000, 0.8, 0.03, &mut chance),
+        observed_columns: 16,
+        missing_cells: 0.1,
         columns,
         sampled_rows: samples,
         missing_patterns,
         settings: "version = 1\n".into(),
         facts: facts(7),
         sequence: None,
+        over_time: None,
     }
 }
 

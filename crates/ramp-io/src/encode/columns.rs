@@ -5,7 +5,7 @@ use super::scale::{Scale, ScaleKind};
 use super::{EncodeError, Encoding};
 use crate::Result;
 use crate::model_file::{ObservationKind, ObservationSettings};
-use crate::table::Column;
+use crate::table::{Column, is_comma_number};
 
 /// More levels than this make no category.
 pub(super) const MOST_LEVELS: usize = 256;
@@ -100,11 +100,11 @@ pub(super) fn learn_columns(
                     .into());
                 }
             } else if let (None, Err(source)) = (kind, number) {
-                let numbers = levels
-                    .iter()
-                    .filter(|l| l.trim().parse::<f64>().is_ok())
-                    .count();
-                if numbers >= 3 && 2 * numbers > levels.len() {
+                let plain = |l: &&String| l.trim().parse::<f64>().is_ok();
+                let numbers = levels.iter().filter(plain).count();
+                let commas = levels.iter().filter(|l| is_comma_number(l)).count();
+                let most = numbers + commas >= 3 && 2 * (numbers + commas) > levels.len();
+                if most || commas > 0 && numbers + commas == levels.len() {
                     return Err(EncodeError::AlmostNumbers {
                         source: Box::new(source),
                     }

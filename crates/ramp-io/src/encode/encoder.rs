@@ -2,8 +2,10 @@
 
 use super::EncodeError;
 use super::arrays::{encode_array, learn_array};
+use super::climate::season;
 use super::columns::{MOST_LEVELS, encode_columns, learn_columns};
 use super::scale::Scale;
+use super::season::{Climate, Season};
 use crate::Result;
 use crate::array::Array;
 use crate::arrow::RecordBatch;
@@ -23,6 +25,9 @@ const MOST_CELLS: usize = 1 << 30;
 pub struct Encoder {
     /// Whether samples are sequences.
     pub chain: bool,
+    /// The clock of a chain with seasons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub season: Option<Season>,
     /// In the order of the tree's observations, or of the chain's `observe`.
     pub observations: Vec<Encoded>,
 }
@@ -37,6 +42,9 @@ pub struct Encoded {
     pub columns: Vec<String>,
     /// The way.
     pub encoding: Encoding,
+    /// What is usual for each of its numbers at a time of the season, on their scale; none where it has no season.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub climate: Vec<Climate>,
 }
 
 /// Ways from cells to numbers.
@@ -119,12 +127,16 @@ impl Encoder {
         }
         let items: Vec<u32> = match &samples.sequences {
             None => training.to_vec(),
-            Some(sequences) => training
-                .iter()
-                .flat_map(|&n| &sequences[n as usize].items)
-                .copied()
-                .collect(),
+            Some(sequences) => {
+                let items = training.iter().flat_map(|&n| &sequences[n as usize].items);
+                let mut items: Vec<u32> = items.copied().collect();
+                // Windows overlap.
+                items.sort_unstable();
+                items.dedup();
+                items
+            }
         };
+        let season = season(file, samples)?;
         let default = ObservationSettings::default();
         let places = Places::of(&samples.content);
         let encoded = observations
@@ -163,20 +175,29 @@ impl Encoder {
                     name: name.clone(),
                     columns,
                     encoding,
+                    climate: vec![],
                 })
             })
             .collect::<Result<_>>()?;
-        Ok(Encoder {
+        let mut encoder = Encoder {
             chain: samples.sequences.is_some(),
+            season,
             observations: encoded,
-        })
+        };
+        encoder.learn_climate(samples, &items)?;
+        Ok(encoder)
     }
 
     /// Whether an encoder read from a file can be used.
     pub fn is_sound(&self) -> bool {
-        self.observations
-            .iter()
-            .all(|o| o.encoding.is_sound() && !o.columns.is_empty())
+        self.observations.iter().all(|o| {
+            let climate = o.climate.is_empty() || o.climate.len() == o.encoding.features();
+            let season = o
+                .climate
+                .iter()
+                .all(|c| self.season.as_ref().is_some_and(|s| s.is_sound(c)));
+            o.encoding.is_sound() && !o.columns.is_empty() && climate && season
+        })
     }
 
     /// All scales, in order.
@@ -205,6 +226,7 @@ impl Encoder {
         let places = Places::of(&samples.content);
         let mut unseen = 0;
         let mut data = Dataset::new();
+        let moments = self.season.as_ref().map(|season| season.moments(samples));
         let steps = samples.steps().max(2);
         for observation in &self.observations {
             let features = observation.encoding.features();
@@ -215,13 +237,17 @@ impl Encoder {
                         .iter()
                         .map(|c| places.column(c))
                         .collect::<Result<Vec<_>>>()?;
-                    Items::Numbers(encode_columns(
+                    let mut numbers = encode_columns(
                         &observation.encoding,
                         &columns,
                         table.num_rows(),
                         samples.first_row,
                         &mut unseen,
-                    )?)
+                    )?;
+                    if let (Some(season), Some(moments)) = (&self.season, &moments) {
+                        observation.without_season(season, moments, &mut numbers);
+                    }
+                    Items::Numbers(numbers)
                 }
                 Content::Arrays(_) => {
                     let array = places.array(&observation.columns[0])?;

@@ -110,6 +110,9 @@ pub enum EncodeError {
         /// Why it is no column of numbers.
         source: Box<crate::Error>,
     },
+    /// Seasons of data that has no dates.
+    #[error("a `season` needs the time of every row: a table with a `time` column")]
+    SeasonWithoutTime,
     /// Nothing to learn from.
     #[error("{what} has no value in any training row; take it out of the tree")]
     AllMissing {

@@ -101,6 +101,27 @@ impl Scale {
         }
     }
 
+    /// The value that has a score: the nearest known one beyond those that were learned from.
+    pub fn invert(&self, score: f64) -> f64 {
+        match self {
+            Scale::None => score,
+            Scale::Standard { mean, sd } => mean + sd * score,
+            Scale::Rank { .. } if score.is_nan() => score,
+            Scale::Rank { values, scores } => {
+                let after = scores.partition_point(|&s| s < score);
+                match after {
+                    0 => values[0],
+                    n if n == values.len() => values[n - 1],
+                    n => {
+                        let (low, high) = (scores[n - 1], scores[n]);
+                        let way = (score - low) / (high - low);
+                        values[n - 1] * (1.0 - way) + values[n] * way
+                    }
+                }
+            }
+        }
+    }
+
     /// Whether a scale read from a file can be used.
     pub fn is_sound(&self) -> bool {
         match self {

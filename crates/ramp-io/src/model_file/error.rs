@@ -1,5 +1,6 @@
 //! What can be wrong with a model file.
 
+use crate::time::Interval;
 use std::path::PathBuf;
 
 /// A model file that cannot be used, in a sentence that names the place and the fix.
@@ -180,6 +181,20 @@ pub enum ModelFileError {
     ChainStep {
         /// What it is.
         step: f64,
+    },
+    /// Windows that are too short to learn anything from.
+    #[error("the chain's `window` must have 4 steps or more, not {window}; 30 to 60 are a start")]
+    ChainWindow {
+        /// What it is.
+        window: u32,
+    },
+    /// A season that steps cannot follow.
+    #[error(
+        "the chain's `season` {season} needs a `step` of the same kind, a text for dates or a number, and of half its length at most"
+    )]
+    ChainSeason {
+        /// What it is.
+        season: Interval,
     },
     /// A step without a clock.
     #[error("the chain's `step` needs a `time` column to measure")]

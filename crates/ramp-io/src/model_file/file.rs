@@ -4,6 +4,7 @@ use super::sections;
 use super::toml_errors::{Section, one_line, plain, shown};
 use super::{ModelFileError, retired};
 use crate::encode::ScaleKind;
+use crate::time::Interval;
 use crate::{Error, Result};
 use ramp::family::{Belief, Inputs};
 use ramp::graph::{FactorTree, Tying};
@@ -88,9 +89,57 @@ pub struct Chain {
     pub time: Option<String>,
     /// The time between steps: rows further apart leave missing steps between. Without it, rows follow one another.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub step: Option<f64>,
+    pub step: Option<Interval>,
+    /// Longer sequences are cut into windows of so many steps to learn from; by default where there are few, of a length that suits them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
+    /// Periods after which numbers come back to what they are like, such as a year: what is usual at a time of the year is learned first, and the chain
+    /// explains what differs from it. By default a year and a day of dates that show two and more of them; an empty list switches it off.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "one_or_many"
+    )]
+    pub season: Option<Vec<Interval>>,
     /// What is observed at each step: columns, or arrays of samples × time × ….
     pub observe: Vec<String>,
+}
+
+/// One interval, or a list of them.
+fn one_or_many<'de, D>(deserializer: D) -> Result<Option<Vec<Interval>>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    struct Visitor;
+    impl<'de> serde::de::Visitor<'de> for Visitor {
+        type Value = Vec<Interval>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a number, a text such as \"1y\", or a list of these")
+        }
+        fn visit_f64<E: serde::de::Error>(self, count: f64) -> Result<Vec<Interval>, E> {
+            Ok(vec![count.into()])
+        }
+        fn visit_i64<E: serde::de::Error>(self, count: i64) -> Result<Vec<Interval>, E> {
+            self.visit_f64(count as f64)
+        }
+        fn visit_u64<E: serde::de::Error>(self, count: u64) -> Result<Vec<Interval>, E> {
+            self.visit_f64(count as f64)
+        }
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vec<Interval>, E> {
+            Ok(vec![text.parse().map_err(E::custom)?])
+        }
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(
+            self,
+            mut list: A,
+        ) -> Result<Vec<Interval>, A::Error> {
+            let mut intervals = vec![];
+            while let Some(interval) = list.next_element()? {
+                intervals.push(interval);
+            }
+            Ok(intervals)
+        }
+    }
+    deserializer.deserialize_any(Visitor).map(Some)
 }
 
 /// What the latents are.
@@ -400,6 +449,7 @@ impl ModelFile {
         let mut training = value(Value::try_from(train))?;
         if let Value::Table(training) = &mut training {
             training.remove("holdout");
+            training.remove("holdout_last");
         }
         let mut all = Table::from_iter([
             ("version".to_string(), VERSION.into()),

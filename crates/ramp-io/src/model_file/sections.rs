@@ -64,8 +64,22 @@ pub(super) fn tree(section: &Section<'_>) -> Result<TreeSettings> {
         if chain.observe.is_empty() {
             return Err(ModelFileError::ChainObservesNothing.into());
         }
-        if let Some(step) = chain.step.filter(|s| !(s.is_finite() && *s > 0.0)) {
-            return Err(ModelFileError::ChainStep { step }.into());
+        if let Some(step) = chain.step.filter(|s| !s.is_sound()) {
+            return Err(ModelFileError::ChainStep {
+                step: step.length(),
+            }
+            .into());
+        }
+        if let Some(window) = chain.window.filter(|w| *w < 4) {
+            return Err(ModelFileError::ChainWindow { window }.into());
+        }
+        for &season in chain.season.iter().flatten() {
+            let step = chain.step.filter(|step| {
+                step.is_calendar() == season.is_calendar() && season.length() >= 2.0 * step.length()
+            });
+            if step.is_none() || !season.is_sound() {
+                return Err(ModelFileError::ChainSeason { season }.into());
+            }
         }
         if chain.step.is_some() && chain.time.is_none() {
             return Err(ModelFileError::ChainStepWithoutTime.into());

@@ -11,8 +11,9 @@ pub enum RunError {
     NoData,
     /// Too few samples to learn anything from.
     #[error(
-        "{} cannot be learned from; at least two are needed, and a few hundred are a start",
-        match (samples, chain) { (0, _) => "no samples", (_, true) => "a single sequence", (_, false) => "a single row" }
+        "{} cannot be learned from; at least two are needed, and a few hundred are a start{}",
+        match (samples, chain) { (0, _) => "no samples", (_, true) => "a single sequence", (_, false) => "a single row" },
+        if *chain { ": `sequence` in the chain names the column that tells sequences apart, and one series is enough if it has more than 100 steps" } else { "" }
     )]
     TooFewSamples {
         /// How many there are.
@@ -48,6 +49,23 @@ pub enum RunError {
     SharedNetwork {
         /// The observation.
         name: String,
+    },
+    /// A latent that has the name of a column.
+    #[error(
+        "`{name}` is a latent of the tree and a column of `{}`; call the latent something else, or give the column a place among the leaves",
+        path.display()
+    )]
+    LatentIsColumn {
+        /// The name of both.
+        name: String,
+        /// The data.
+        path: PathBuf,
+    },
+    /// A file where a run folder is needed.
+    #[error("`{}` is a file, where the folder of a finished fit is needed", path.display())]
+    IsFile {
+        /// The file.
+        path: PathBuf,
     },
     /// A folder without a finished run.
     #[error("`{}` is no finished run", folder.display())]

@@ -8,9 +8,9 @@ use super::{Project, RunError};
 use crate::Result;
 use crate::array::write_arrays;
 use crate::encode::{Encoder, Scale};
-use crate::model_file::Chain;
+use crate::model_file::{Chain, ModelFile};
 use crate::source::{Content, SampleReader, Samples};
-use crate::table::{TableReader, create_table};
+use crate::table::{TableReader, create_table, select_rows};
 use arrow_schema::Schema;
 use ramp::data::Dataset;
 use ramp::infer::SupportSet;
@@ -92,7 +92,7 @@ fn attach_scales(encoder: &mut Encoder, arrays: &mut Arrays) -> Option<()> {
 
 /// Writes the samples that a run keeps.
 pub(super) fn write_support(project: &Project, folder: &Path) -> Result<()> {
-    let support = project.samples.select(&support_samples(project))?;
+    let support = kept(project)?;
     match &support.content {
         Content::Arrays(arrays) => write_arrays(&folder.join(SUPPORT_ARRAYS), arrays, true),
         Content::Table(table) => {
@@ -131,6 +131,12 @@ pub(super) fn write_weights(project: &Project, folder: &Path) -> Result<()> {
 impl Run {
     /// Opens a run folder.
     pub fn open(folder: &Path) -> Result<Self> {
+        if folder.is_file() {
+            return Err(RunError::IsFile {
+                path: folder.into(),
+            }
+            .into());
+        }
         let files = match RunFiles::of(folder)? {
             Some(files) if files.manifest.finished => files,
             _ => return Err(not_finished(folder).into()),
@@ -193,6 +199,12 @@ impl Run {
         self.files.checked(METRICS)
     }
 
+    /// The data that it was fitted to, as its model file names it.
+    pub fn data_file(&self) -> Result<PathBuf> {
+        let file = ModelFile::read(&self.model_file()?)?;
+        Ok(file.data.file.ok_or(RunError::NoData)?)
+    }
+
     /// Opens data for this run: all its columns, or only those that the model needs.
     pub fn read(&self, path: &Path, all_columns: bool) -> Result<SampleReader> {
         let reader = SampleReader::open(path, self.chain.as_ref(), None)?;
@@ -245,8 +257,25 @@ impl Run {
         self.encoder.encode(samples)
     }
 
-    /// The training samples that were kept.
+    /// The moment of a step of a sample, where the chain has seasons.
+    pub(crate) fn moment(&self, samples: &Samples, sample: usize, step: u32) -> Option<f64> {
+        let sequence = samples.sequences.as_ref()?.get(sample)?;
+        self.encoder.season.as_ref()?.moment(sequence, step)
+    }
+
+    /// The training samples that were kept; windows, where sequences were cut into them.
     pub fn support_samples(&self) -> Result<Samples> {
+        let series = self.support_series()?;
+        let Some(window) = self.chain.as_ref().and_then(|chain| chain.window) else {
+            return Ok(series);
+        };
+        let (windows, _) = series.cut(window, 0.0);
+        let first: Vec<u32> = (0..windows.len().min(SUPPORT) as u32).collect();
+        windows.select(&first)
+    }
+
+    /// The training samples that were kept, none of them cut.
+    pub fn support_series(&self) -> Result<Samples> {
         let path = match self.files.manifest.files.contains_key(SUPPORT_ARRAYS) {
             true => self.files.checked(SUPPORT_ARRAYS)?,
             false => self.files.checked(SUPPORT_TABLE)?,
@@ -261,6 +290,29 @@ impl Run {
         let support = SupportSet::new(model, &data, self.population)?;
         Ok((data, support))
     }
+}
+
+/// The training samples that are kept. Of windows, which share their rows, the rows.
+fn kept(project: &Project) -> Result<Samples> {
+    let (Some(_), Some(table), Some(sequences)) = (
+        &project.windows,
+        project.samples.table(),
+        &project.samples.sequences,
+    ) else {
+        return project.samples.select(&support_samples(project));
+    };
+    let training = project.training.iter().map(|&n| &sequences[n as usize]);
+    let mut rows: Vec<u32> = training.flat_map(|s| &s.items).copied().collect();
+    rows.sort_unstable();
+    rows.dedup();
+    // The latest, where there are very many.
+    let most = SUPPORT_NUMBERS / table.num_columns().max(1);
+    let first = rows.len().saturating_sub(most);
+    Ok(Samples {
+        content: Content::Table(select_rows(table, &rows[first..])?),
+        sequences: None,
+        first_row: 0,
+    })
 }
 
 /// Which training samples are kept: a random few, the same for the same seed.

@@ -1,9 +1,9 @@
 //! A model file meets its data: everything is read and checked, and a model stands ready to be trained.
 
 use super::RunError;
-use crate::encode::{Encoder, Encoding};
-use crate::model_file::ModelFile;
-use crate::source::{SampleReader, Samples};
+use crate::encode::{Encoder, Encoding, found_in};
+use crate::model_file::{ModelFile, TreeSettings};
+use crate::source::{SampleReader, Samples, Sequence, Windows};
 use crate::table::{self, Column, columns};
 use crate::{Error, Result};
 use ramp::data::Dataset;
@@ -11,6 +11,9 @@ use ramp::graph::{FactorTree, Tying, VariableId};
 use ramp::model::{Initialisation, Model};
 use ramp::network::{ConvLayer, ConvSpec, NetworkSpec};
 use ramp::train::{Observer, TrainSpec, TriedStart, start_chain};
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::path::Path;
 
 /// A model that is ready to be trained on its data.
 #[derive(Debug)]
@@ -33,11 +36,15 @@ pub struct Project {
     pub training: Vec<u32>,
     /// The samples held out.
     pub held_out: Vec<u32>,
+    /// How long sequences were cut, where they were; samples are windows then.
+    pub windows: Option<Windows>,
+    /// The sequences of a chain before they were cut.
+    pub series: Vec<Sequence>,
 }
 
 impl Project {
     /// Reads the data, learns its scales and levels, and builds the model.
-    pub fn prepare(file: ModelFile) -> Result<Self> {
+    pub fn prepare(mut file: ModelFile) -> Result<Self> {
         let Some(path) = &file.data.file else {
             return Err(RunError::NoData.into());
         };
@@ -51,11 +58,15 @@ impl Project {
             let own = file.observations.get(name).and_then(|o| o.columns.clone());
             wanted.extend(own.unwrap_or_else(|| vec![name.clone()]));
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         wanted.retain(|w| seen.insert(w.clone()));
+        check_latents(&file, path)?;
         let samples = SampleReader::open(path, file.chain(), Some(&wanted))?.rest()?;
+        let path = path.clone();
+        let in_file = |e: Error| e.in_file(&path);
+        let series = samples.sequences.clone().unwrap_or_default();
+        let (samples, windows) = cut(&mut file, samples);
         let count = samples.len();
-        let in_file = |e: Error| e.in_file(path);
         if count < 2 {
             let too_few = RunError::TooFewSamples {
                 samples: count,
@@ -64,7 +75,12 @@ impl Project {
             return Err(in_file(too_few.into()));
         }
         let held_out = (count as f64 * file.data.holdout).round() as usize;
-        let train = file.train_spec(count - held_out.min(count))?;
+        let mut train = file.train_spec(count - held_out.min(count))?;
+        if let Some(windows) = &windows {
+            // Time decides what is held out, not chance.
+            train.holdout = windows.held_out as f64 / count as f64;
+            train.holdout_last = true;
+        }
         let (training, held_out) = train
             .split(count)
             .map_err(|e| in_file(ramp::Error::from(e).into()))?;
@@ -84,7 +100,41 @@ impl Project {
             model,
             training,
             held_out,
+            windows,
+            series,
         })
+    }
+}
+
+impl Project {
+    /// Cuts other columns of the project's rows as the project's samples were.
+    fn cut(&self, samples: Samples) -> Samples {
+        match &self.windows {
+            Some(windows) => samples.cut(windows.length, self.file.data.holdout).0,
+            None => samples,
+        }
+    }
+}
+
+/// Chooses seasons and windows where the model file leaves them open, and cuts long sequences into windows.
+fn cut(file: &mut ModelFile, samples: Samples) -> (Samples, Option<Windows>) {
+    let holdout = file.data.holdout;
+    let TreeSettings::Chain(chain) = &mut file.tree else {
+        return (samples, None);
+    };
+    if chain.season.is_none() {
+        chain.season = Some(found_in(chain.step, &samples)).filter(|s| !s.is_empty());
+    }
+    let longest = samples.steps() as u32;
+    let table = samples.table().is_some();
+    let wanted = chain.window.or_else(|| samples.window(holdout));
+    match wanted.filter(|&w| table && w < longest) {
+        None => (samples, None),
+        Some(window) => {
+            chain.window = Some(window);
+            let (samples, windows) = samples.cut(window, holdout);
+            (samples, Some(windows))
+        }
     }
 }
 
@@ -110,30 +160,47 @@ impl Project {
     }
 }
 
+/// Latents must not be called like columns: one that was meant to be observed would be taken for a latent without a word.
+fn check_latents(file: &ModelFile, path: &Path) -> Result<()> {
+    if file.chain().is_some() {
+        return Ok(());
+    }
+    let Some(schema) = SampleReader::open(path, None, None)?.schema() else {
+        return Ok(());
+    };
+    let columns: HashSet<&str> = schema.fields().iter().map(|f| &f.name()[..]).collect();
+    let tree = file.build_tree(2)?;
+    let mut latents = tree.latents().iter().map(|&v| tree.name(v));
+    match latents.find(|name| columns.contains(name)) {
+        None => Ok(()),
+        Some(name) => Err(RunError::LatentIsColumn {
+            name: name.into(),
+            path: path.into(),
+        }
+        .into()),
+    }
+}
+
 impl Project {
-    /// Some samples with all columns of their file, or with the model's alone where the file has more than `most` or holds arrays. The file is
+    /// The samples with all columns of their file, or with the model's alone where the file has more than `most` or holds arrays. The file is
     /// read once more, so this is for before training; if it is not the same any more, that is an error.
-    pub fn shown(&self, chosen: &[u32], most: usize) -> Result<Samples> {
-        let own = self.samples.select(chosen)?;
+    pub fn with_all_columns(&self, most: usize) -> Result<Cow<'_, Samples>> {
+        let own = &self.samples;
         let (Some(path), Some(used)) = (&self.file.data.file, own.table()) else {
-            return Ok(own);
+            return Ok(Cow::Borrowed(own));
         };
         let mut reader = SampleReader::open(path, self.file.chain(), None)?;
         if (reader.schema()).is_none_or(|schema| schema.fields().len() > most) {
-            return Ok(own);
+            return Ok(Cow::Borrowed(own));
         }
         let changed = || RunError::DataChanged { path: path.clone() };
-        let all = reader.rest()?;
-        if all.len() != self.samples.len() {
-            return Err(changed().into());
-        }
-        let all = all.select(chosen)?;
+        let all = self.cut(reader.rest()?);
         let same = |column: Column<'_>| {
             let again = all.table().map(|table| table::column(table, column.name()));
             again.is_some_and(|again| again.is_ok_and(|again| again.cells == column.cells))
         };
         match columns(used).all(same) && all.sequences == own.sequences {
-            true => Ok(all),
+            true => Ok(Cow::Owned(all)),
             false => Err(changed().into()),
         }
     }

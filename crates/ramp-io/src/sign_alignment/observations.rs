@@ -27,6 +27,7 @@ pub(crate) fn reversed_observations(
     };
     let flat = Encoder {
         chain: false,
+        season: None,
         observations: encoder.observations.clone(),
     };
     let mut reversed = vec![false; encoder.observations.len()];

@@ -26,6 +26,7 @@ pub(super) fn sequences_of(arrays: &[Array]) -> Vec<Sequence> {
                 items: (0..length).map(|t| (n * steps) as u32 + t).collect(),
                 steps: (0..length).collect(),
                 length,
+                ..Sequence::default()
             }
         })
         .collect()

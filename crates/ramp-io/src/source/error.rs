@@ -1,5 +1,6 @@
 //! What can be wrong with a file of samples: sequences that cannot be put together, arrays that do not match.
 
+use crate::time::Interval;
 use std::path::PathBuf;
 
 /// Samples that cannot be read, in a sentence that names the thing and the fix.
@@ -12,11 +13,6 @@ pub enum SourceError {
         /// The file, if it is one.
         path: Option<PathBuf>,
     },
-    /// A chain over a table that does not say which rows belong together.
-    #[error(
-        "a chain over a table needs the column that tells sequences apart: chain = {{ sequence = \"subject\", … }} in [tree]"
-    )]
-    NoSequenceColumn,
     /// A row that belongs to no sequence.
     #[error(
         "column `{column}` does not say which sequence data row {row} belongs to; fill it or take the row out"
@@ -47,7 +43,13 @@ pub enum SourceError {
     },
     /// Two rows at the same time.
     #[error(
-        "sequence `{sequence}` has two rows with the same `{time}` (data rows {first} and {second}); keep one of them"
+        "{} has two rows with the same `{time}` (data rows {first} and {second}); keep one of them{}",
+        called(sequence),
+        if sequence.is_empty() {
+            ", or name the column that tells sequences apart: `sequence` in chain"
+        } else {
+            ""
+        }
     )]
     SameTime {
         /// The sequence.
@@ -61,7 +63,8 @@ pub enum SourceError {
     },
     /// A sequence of very many steps.
     #[error(
-        "sequence `{sequence}` is {steps} steps of {step} long; make the chain's `step` larger"
+        "{} is {steps} steps of {step} long; make the chain's `step` larger",
+        called(sequence)
     )]
     TooLong {
         /// The sequence.
@@ -69,37 +72,59 @@ pub enum SourceError {
         /// Its steps.
         steps: f64,
         /// The time between them.
-        step: f64,
+        step: Interval,
     },
-    /// A sequence that is nearly nothing but gaps.
+    /// Two rows of a sequence that lie so far apart that one of their times must be wrong.
     #[error(
-        "sequence `{sequence}` has {rows} rows but would be {steps} steps long, as data row {row} has a far `{time}`; correct that, or make the chain's `step` larger"
+        "{} has {steps:.0} steps of {step} between data rows {} and {} (`{}` and `{}`); is one of these times wrong? If not, make the chain's `step` larger",
+        called(sequence), rows[0], rows[1], times[0], times[1]
     )]
-    MostlyGaps {
+    WideGap {
         /// The sequence.
         sequence: String,
-        /// Its rows.
-        rows: usize,
-        /// Its steps up to the far row.
+        /// The steps between the two rows.
         steps: f64,
+        /// The time between steps.
+        step: Interval,
+        /// The two rows, from 1.
+        rows: [usize; 2],
+        /// Their times.
+        times: Box<[String; 2]>,
+    },
+    /// A time that is no date.
+    #[error(
+        "column `{column}` holds `{text}` in data row {row}, which is no date from 1678 to 2261; write dates as 2024-02-29 or 2024-02-29T13:05, or a number for the chain's `step`"
+    )]
+    NotADate {
         /// The column of times.
-        time: String,
+        column: String,
+        /// What it holds.
+        text: String,
         /// The row, from 1.
         row: usize,
     },
+    /// A number for the step between dates.
+    #[error(
+        "column `{column}` holds dates; write the chain's `step` as \"1d\", \"1h\" or \"15min\""
+    )]
+    DatesWithNumber {
+        /// The column of times.
+        column: String,
+    },
     /// Two rows in one step.
     #[error(
-        "sequence `{sequence}` has two rows within one step of {step} at `{time}` {at}; make `step` smaller"
+        "{} has two rows within one step of {step} at `{time}` {at}; make `step` smaller",
+        called(sequence)
     )]
     SameStep {
         /// The sequence.
         sequence: String,
         /// The time between steps.
-        step: f64,
+        step: Interval,
         /// The column of times.
         time: String,
         /// The time of the second row.
-        at: f64,
+        at: String,
     },
     /// There is no such array.
     #[error(
@@ -156,5 +181,13 @@ impl SourceError {
                 | SourceError::Axes { .. }
                 | SourceError::ShapesDiffer { .. }
         )
+    }
+}
+
+/// A sequence in a sentence; without a name, all rows are one series.
+fn called(sequence: &str) -> String {
+    match sequence {
+        "" => "the series".into(),
+        name => format!("sequence `{name}`"),
     }
 }

@@ -1,25 +1,23 @@
 //! Sequences in a long table: a column tells them apart, another orders them in time.
 
-use super::time_order::TimeOrder;
+use super::time_order::{TimeOrder, spelled};
 use super::{Content, Samples, Sequence, SourceError};
 use crate::Result;
 use crate::arrow::RecordBatch;
 use crate::model_file::Chain;
 use crate::table::column;
+use crate::time::Interval;
 use std::collections::{HashMap, HashSet};
 
-/// Sequences up to this many steps may have any number of rows.
-const FREE_STEPS: f64 = 10_000.0;
-/// Longer ones have a row in so many steps at least: a single absurd time would else make every sequence as long.
-const STEPS_PER_ROW: f64 = 100.0;
-
-/// The sequence of every row.
+/// The sequence of every row; all are of one where no column tells them apart.
 pub(super) fn sequence_ids(
     table: &RecordBatch,
     first_row: usize,
     chain: &Chain,
 ) -> Result<Vec<String>> {
-    let name = chain.sequence.as_deref().unwrap_or_default();
+    let Some(name) = chain.sequence.as_deref() else {
+        return Ok(vec![String::new(); table.num_rows()]);
+    };
     let ids = column(table, name)?.texts().into_iter().enumerate();
     ids.map(|(row, id)| {
         id.ok_or_else(|| {
@@ -63,7 +61,7 @@ pub(super) fn sequences_of_rows(
     let times = chain
         .time
         .as_deref()
-        .map(|name| TimeOrder::of(column(&table, name)?, first_row, chain.step.is_some()))
+        .map(|name| TimeOrder::of(column(&table, name)?, first_row, chain.step))
         .transpose()?;
     let sequences = groups
         .into_iter()
@@ -75,6 +73,7 @@ pub(super) fn sequences_of_rows(
                     items,
                     steps: (0..length).collect(),
                     length,
+                    ..Sequence::default()
                 });
             };
             times.sort(&mut items);
@@ -90,49 +89,37 @@ pub(super) fn sequences_of_rows(
             }
             let steps: Vec<u32> = match (chain.step, times) {
                 (Some(step), TimeOrder::Numbers(t)) => {
+                    check_reach(&items, t, step, id, first_row)?;
                     let first = t[items[0] as usize];
-                    let longest = FREE_STEPS.max(STEPS_PER_ROW * items.len() as f64);
                     let mut steps = vec![];
                     for &i in &items {
-                        let at = ((t[i as usize] - first) / step).round();
-                        if at > longest && at <= 1e6 {
-                            return Err(SourceError::MostlyGaps {
-                                sequence: id.clone(),
-                                rows: items.len(),
-                                steps: at,
-                                time: time.into(),
-                                row: first_row + i as usize + 1,
-                            }
-                            .into());
-                        }
-                        if at > 1e6 {
-                            return Err(SourceError::TooLong {
-                                sequence: id.clone(),
-                                steps: at,
-                                step,
-                            }
-                            .into());
-                        }
-                        if steps.last() == Some(&(at as u32)) {
+                        let at = step.steps(first, t[i as usize]).round() as u32;
+                        if steps.last() == Some(&at) {
                             return Err(SourceError::SameStep {
                                 sequence: id.clone(),
                                 step,
                                 time: time.into(),
-                                at: t[i as usize],
+                                at: spelled(t[i as usize], step),
                             }
                             .into());
                         }
-                        steps.push(at as u32);
+                        steps.push(at);
                     }
                     steps
                 }
                 _ => (0..items.len() as u32).collect(),
             };
             let length = steps.last().map_or(0, |s| s + 1);
+            let start = match (chain.step, times) {
+                (Some(_), TimeOrder::Numbers(t)) => Some(t[items[0] as usize]),
+                _ => None,
+            };
             Ok(Sequence {
                 items,
                 steps,
                 length,
+                start,
+                offset: 0,
             })
         })
         .collect::<Result<_>>()?;
@@ -140,5 +127,44 @@ pub(super) fn sequences_of_rows(
         content: Content::Table(table),
         sequences: Some(sequences),
         first_row,
+    })
+}
+
+/// Steps that a sequence may have beyond those that its rows account for: so many, and so many for each row.
+const SPARE: (f64, f64) = (1000.0, 20.0);
+/// The most steps of a sequence.
+const LONGEST: f64 = 1e6;
+
+/// A time stamp that is out of range would make a sequence of millions of empty steps; the widest gap shows where it stands.
+fn check_reach(
+    items: &[u32],
+    times: &[f64],
+    step: Interval,
+    sequence: &str,
+    first_row: usize,
+) -> Result<(), SourceError> {
+    let at = |i: usize| times[items[i] as usize];
+    let steps = step.steps(at(0), at(items.len() - 1)) + 1.0;
+    // Also where an infinite time makes it no number.
+    let (some, each) = SPARE;
+    if steps <= (some + each * items.len() as f64).min(LONGEST) {
+        return Ok(());
+    }
+    let gap = |i: usize| step.steps(at(i - 1), at(i));
+    let widest = (1..items.len()).max_by(|&a, &b| gap(a).total_cmp(&gap(b)));
+    // One gap is the mistake, or a step that is too small for all.
+    let Some(widest) = widest.filter(|&i| gap(i) > some || gap(i).is_nan()) else {
+        return Err(SourceError::TooLong {
+            sequence: sequence.into(),
+            steps,
+            step,
+        });
+    };
+    Err(SourceError::WideGap {
+        sequence: sequence.into(),
+        steps: gap(widest),
+        step,
+        rows: [widest - 1, widest].map(|i| first_row + items[i] as usize + 1),
+        times: Box::new([widest - 1, widest].map(|i| spelled(at(i), step))),
     })
 }

@@ -6,7 +6,10 @@ mod long_table;
 mod reader;
 mod samples;
 mod time_order;
+mod windows;
 
 pub use error::SourceError;
 pub use reader::SampleReader;
 pub use samples::{Content, Samples, Sequence};
+pub(crate) use time_order::spelled;
+pub use windows::Windows;

@@ -44,22 +44,17 @@ enum Form {
 }
 
 impl Form {
-    fn of_table(
-        reader: Box<dyn TableReader>,
-        chain: Option<&Chain>,
-        whole: bool,
-    ) -> Result<Self, SourceError> {
+    fn of_table(reader: Box<dyn TableReader>, chain: Option<&Chain>, whole: bool) -> Self {
         match chain {
-            None => Ok(Form::Rows(reader)),
-            Some(chain) if chain.sequence.is_none() => Err(SourceError::NoSequenceColumn),
-            Some(chain) => Ok(Form::Long {
+            None => Form::Rows(reader),
+            Some(chain) => Form::Long {
                 reader,
                 chain: chain.clone(),
                 whole,
                 held: None,
                 seen: HashSet::new(),
                 done: false,
-            }),
+            },
         }
     }
 }
@@ -82,7 +77,7 @@ impl SampleReader {
             }
             .map_err(|e| e.in_file(path))?;
             let size = std::fs::metadata(path).map_or(0, |m| m.len());
-            Form::of_table(reader, chain, size <= WHOLE)?
+            Form::of_table(reader, chain, size <= WHOLE)
         };
         Ok(SampleReader {
             path: Some(path.to_path_buf()),
@@ -97,7 +92,7 @@ impl SampleReader {
     pub fn from_table(reader: Box<dyn TableReader>, chain: Option<&Chain>) -> Result<Self> {
         Ok(SampleReader {
             path: None,
-            form: Form::of_table(reader, chain, true)?,
+            form: Form::of_table(reader, chain, true),
             row: 0,
             most: usize::MAX,
         })

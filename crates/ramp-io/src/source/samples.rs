@@ -35,6 +35,10 @@ pub struct Sequence {
     pub steps: Vec<u32>,
     /// How many steps, gaps included.
     pub length: u32,
+    /// The moment at which the sequence began, where the chain has a `step` that measures time.
+    pub start: Option<f64>,
+    /// The steps from then to step 0: a window begins later than its sequence.
+    pub offset: u32,
 }
 
 impl Samples {

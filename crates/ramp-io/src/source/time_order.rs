@@ -1,20 +1,22 @@
-//! What orders the rows of a sequence.
+//! What orders the rows of a sequence, and the clock that they are on.
 
 use super::SourceError;
 use crate::Result;
 use crate::arrow::{ArrayRef, AsArray, DataType, types::Int64Type};
 use crate::table::Column;
+use crate::time::{Interval, parse_moment, spell_moment};
 
 /// What orders rows: numbers where all are, else texts (dates in ISO form, say).
 pub(super) enum TimeOrder {
-    /// Numbers.
+    /// Numbers, or moments of dates.
     Numbers(Vec<f64>),
     /// Texts.
     Texts(Vec<String>),
 }
 
 impl TimeOrder {
-    pub fn of(column: Column<'_>, first_row: usize, must_be_numbers: bool) -> Result<Self> {
+    /// The order that a column gives; with a step, moments that it can measure.
+    pub fn of(column: Column<'_>, first_row: usize, step: Option<Interval>) -> Result<Self> {
         if let Some(row) = column.missing().iter().position(|&missing| missing) {
             return Err(SourceError::NoTime {
                 column: column.name().to_owned(),
@@ -22,13 +24,22 @@ impl TimeOrder {
             }
             .into());
         }
-        if let (false, Some(moments)) = (must_be_numbers, counted(column.cells)) {
+        if step.is_some_and(|step| step.is_calendar()) {
+            return Ok(TimeOrder::Numbers(moments(column, first_row)?));
+        }
+        if let (None, Some(moments)) = (step, counted(column.cells)) {
             return Ok(TimeOrder::Numbers(moments));
         }
-        match column.numbers(first_row) {
-            Ok(numbers) => Ok(TimeOrder::Numbers(numbers)),
-            Err(e) if must_be_numbers => Err(e),
-            Err(_) => Ok(TimeOrder::Texts(
+        match (column.numbers(first_row), step) {
+            (Ok(numbers), _) => Ok(TimeOrder::Numbers(numbers)),
+            (Err(_), Some(_)) if moments(column, first_row).is_ok() => {
+                Err(SourceError::DatesWithNumber {
+                    column: column.name().to_owned(),
+                }
+                .into())
+            }
+            (Err(e), Some(_)) => Err(e),
+            (Err(_), None) => Ok(TimeOrder::Texts(
                 column.texts().into_iter().flatten().collect(),
             )),
         }
@@ -49,6 +60,29 @@ impl TimeOrder {
             TimeOrder::Texts(t) => t[a as usize] == t[b as usize],
         }
     }
+}
+
+/// A moment as its column spells it.
+pub(crate) fn spelled(moment: f64, step: Interval) -> String {
+    match step.is_calendar() {
+        true => spell_moment(moment),
+        false => moment.to_string(),
+    }
+}
+
+/// Dates as moments.
+fn moments(column: Column<'_>, first_row: usize) -> Result<Vec<f64>, SourceError> {
+    let texts = column.texts().into_iter().enumerate();
+    texts
+        .map(|(row, text)| {
+            let text = text.unwrap_or_default();
+            parse_moment(&text).ok_or_else(|| SourceError::NotADate {
+                column: column.name().to_owned(),
+                text,
+                row: first_row + row + 1,
+            })
+        })
+        .collect()
 }
 
 /// Dates and moments as the numbers that they are counted by: their texts need not sort as they do.

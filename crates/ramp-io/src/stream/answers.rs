@@ -81,7 +81,32 @@ impl<T> ForModel<T> {
     }
 }
 
-type Answer<'a> = Box<dyn FnMut(&Part<'_>) -> Result<RecordBatch> + 'a>;
+/// What is said of some samples.
+pub(super) struct Answered {
+    pub table: RecordBatch,
+    pub cells: FilledCells,
+}
+
+impl From<RecordBatch> for Answered {
+    fn from(table: RecordBatch) -> Self {
+        Answered {
+            table,
+            cells: FilledCells::default(),
+        }
+    }
+}
+
+/// Cells that were missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FilledCells {
+    /// Those that were filled; once, however many copies are drawn.
+    pub filled: u64,
+    /// Those that stayed empty, as no training sample has anything to fill them with.
+    pub empty: u64,
+}
+
+type Answer<'a> = Box<dyn FnMut(&Part<'_>) -> Result<Answered> + 'a>;
 
 /// The answers of a run about samples, batch by batch: an iterator of tables in constant memory.
 #[must_use = "answers are computed as they are asked for"]
@@ -91,24 +116,35 @@ pub struct Answers<'a, S> {
     answer: Answer<'a>,
     /// The model, unrolled as far as the longest sequence until now.
     longer: Option<Model>,
+    /// Whether it needs to be.
+    unrolls: bool,
     samples: usize,
     unseen: u64,
+    cells: FilledCells,
 }
 
 impl<'a, S: SampleSource> Answers<'a, S> {
     pub(super) fn new(
         run: &'a Run,
         source: S,
-        answer: impl FnMut(&Part<'_>) -> Result<RecordBatch> + 'a,
+        answer: impl FnMut(&Part<'_>) -> Result<Answered> + 'a,
     ) -> Self {
         Answers {
             run,
             source,
             answer: Box::new(answer),
             longer: None,
+            unrolls: true,
             samples: 0,
             unseen: 0,
+            cells: FilledCells::default(),
         }
+    }
+
+    /// For answers that go through sequences step by step: the model may be shorter than they are.
+    pub(super) fn as_long_as_trained(mut self) -> Self {
+        self.unrolls = false;
+        self
     }
 
     /// Samples until now.
@@ -119,6 +155,11 @@ impl<'a, S: SampleSource> Answers<'a, S> {
     /// Cells until now that held levels which training never saw; they count as missing.
     pub fn unseen_levels(&self) -> u64 {
         self.unseen
+    }
+
+    /// Of imputing, the cells that were missing until now.
+    pub fn cells(&self) -> FilledCells {
+        self.cells
     }
 
     /// How much of the source has been read, from 0 to 1, if that can be known.
@@ -132,12 +173,12 @@ impl<'a, S: SampleSource> Answers<'a, S> {
         };
         let own = &self.run.model;
         let reach = self.longer.as_ref().unwrap_or(own).tree().latents().len();
-        if samples.steps() > reach {
+        if self.unrolls && samples.steps() > reach {
             self.longer = self.run.longer_model(samples.steps())?;
         }
         let model = self.longer.as_ref().unwrap_or(own);
         let (data, unseen) = self.run.encode(&samples)?;
-        let batch = (self.answer)(&Part {
+        let Answered { table, cells } = (self.answer)(&Part {
             samples: &samples,
             data: &data,
             model,
@@ -145,7 +186,9 @@ impl<'a, S: SampleSource> Answers<'a, S> {
         })?;
         self.unseen += unseen;
         self.samples += samples.len();
-        Ok(Some(batch))
+        self.cells.filled += cells.filled;
+        self.cells.empty += cells.empty;
+        Ok(Some(table))
     }
 
     /// Writes all answers into a file, which takes its place at the end, whole. After every batch `progress` is told how far it is
@@ -180,6 +223,7 @@ impl<'a, S: SampleSource> Answers<'a, S> {
         Ok(Written {
             rows,
             unseen_levels: self.unseen,
+            cells: self.cells,
         })
     }
 }
@@ -210,6 +254,8 @@ pub struct Written {
     pub rows: u64,
     /// Cells that held levels which training never saw; they counted as missing.
     pub unseen_levels: u64,
+    /// Of imputing, the cells that were missing.
+    pub cells: FilledCells,
 }
 
 /// Checks that a table may be written to this place: of a format that is known, and no file that is still needed.

@@ -18,6 +18,23 @@ pub enum StreamError {
     /// Arrays cannot be filled.
     #[error("only tables can be imputed, not arrays")]
     ImputeArrays,
+    /// A forecast of samples that have no time.
+    #[error("only sequences have steps to come; the tree of this run is no chain")]
+    NoSequences,
+    /// Too far, or nowhere.
+    #[error("{steps} steps cannot be forecast; ask for 1 to {most}")]
+    Steps {
+        /// The steps asked for.
+        steps: u32,
+        /// The most that can be.
+        most: u32,
+    },
+    /// An interval that holds nothing, or everything.
+    #[error("an interval holds a part between 0 and 1, such as 0.8, not {value}")]
+    Interval {
+        /// What was asked for.
+        value: f64,
+    },
     /// Copies that do not fit into memory.
     #[error(
         "{draws} draws of {rows} rows that must be held together do not fit into memory; take fewer draws, or a part of the sequences at a time"

@@ -1,47 +1,14 @@
-//! Filling single cells: what training rows offer for a column, and how a guess or a draw is written into it.
+//! Filling single cells: how a guess or a draw is written into them.
 
+use super::candidates::{Candidates, Values};
 use crate::Result;
-use crate::encode::{Encoding, Levels};
-use crate::table::{Column, ColumnEditor, columns, concat_rows, select_rows, table_of};
+use crate::table::{ColumnEditor, columns, concat_rows, select_rows, table_of};
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::Field;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// What training rows may fill a column with, row by row of the support set.
-pub(super) struct Candidates {
-    texts: Vec<Option<String>>,
-    values: Values,
-}
-
-enum Values {
-    Numbers(Vec<f64>),
-    /// The place of each row's level among all of them.
-    Levels {
-        levels: Vec<String>,
-        codes: Vec<Option<usize>>,
-    },
-}
-
-impl Candidates {
-    pub fn new(column: Column<'_>, encoding: &Encoding) -> Result<Self> {
-        let texts = column.texts();
-        let values = match encoding {
-            Encoding::Categorical { levels } => {
-                let places = Levels::new(levels);
-                let code = |text: &Option<String>| places.find(text.as_deref()?);
-                Values::Levels {
-                    codes: texts.iter().map(code).collect(),
-                    levels: levels.clone(),
-                }
-            }
-            _ => Values::Numbers(column.numbers(0)?),
-        };
-        Ok(Candidates { texts, values })
-    }
-}
 
 /// An index with the chance that its weight says.
 pub(super) fn draw(weights: &[f64], rng: &mut ChaCha8Rng) -> usize {
@@ -63,6 +30,7 @@ pub(super) fn put(
     weights: &[f64],
     drawn: Option<usize>,
     item: &dyn Fn(usize) -> usize,
+    at_moment: &dyn Fn(usize) -> Option<f64>,
 ) {
     let numbers = match &candidates.values {
         Values::Numbers(numbers) => numbers,
@@ -83,19 +51,18 @@ pub(super) fn put(
             return column.set_text(row, level.as_deref());
         }
     };
+    let number = |i: usize| at_moment(item(i)).unwrap_or(numbers[item(i)]);
     let value = match drawn {
-        Some(i) => numbers[item(i)],
-        None => weights
-            .iter()
-            .enumerate()
-            .map(|(i, w)| w * numbers[item(i)])
-            .sum(),
+        Some(i) => number(i),
+        None => weights.iter().enumerate().map(|(i, w)| w * number(i)).sum(),
     };
     column.set_number(row, value, |value| match drawn {
         // As it stood in its own row.
-        Some(i) => candidates.texts[item(i)].clone().unwrap_or_default(),
+        Some(i) if at_moment(item(i)).is_none() => {
+            candidates.texts[item(i)].clone().unwrap_or_default()
+        }
         // Six digits: more would pretend to a precision that is not there.
-        None => significant(value),
+        _ => significant(value),
     });
 }
 

@@ -1,14 +1,16 @@
 //! What is missing is filled, and only that, from how the rest of a sample reweights the run's support set.
 
 use super::StreamError;
-use super::answers::{AT_ONCE, Answers, ForModel, Part, SampleSource};
-use super::fill::{Candidates, draw, interleave, put, replaced};
+use super::answers::{AT_ONCE, Answered, Answers, FilledCells, ForModel, Part, SampleSource};
+use super::candidates::Candidates;
+use super::fill::{draw, interleave, put, replaced};
 use crate::Result;
+use crate::encode::Encoder;
 use crate::run::Run;
 use crate::source::Samples;
 use crate::table::{ColumnEditor, column, columns, concat_rows};
 use arrow_array::RecordBatch;
-use ramp::infer::Imputer;
+use ramp::infer::{Imputer, SeriesSupport};
 use ramp::model::Model;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -42,14 +44,14 @@ impl Run {
         if let Some(draws) = draws {
             samples.at_most((AT_ONCE / usize::from(draws.count.max(1))).max(1));
         }
-        let support = self.support_samples()?;
+        let support = self.support_series()?;
         if support.table().is_none() {
             return Err(StreamError::FittedToArrays.into());
         }
         let mut filler = ForModel::new();
         Ok(Answers::new(self, samples, move |part| {
             let filler = filler.get(part.model, || Filler::new(self, part.model, &support))?;
-            filler.fill(self, &support, part, draws)
+            filler.fill(self, part, draws)
         }))
     }
 }
@@ -66,43 +68,53 @@ struct Gap {
 
 /// Everything that stays the same from part to part.
 struct Filler {
-    imputer: Imputer,
+    way: Way,
     /// For every observation, what each of its columns may be filled with.
     candidates: Vec<Vec<Candidates>>,
 }
+
+/// How weights come about.
+enum Way {
+    /// By what hangs on the same latent.
+    Tree(Imputer),
+    /// By the belief about a step, among the observations of all steps; with their rows in the support set's table, series by series.
+    Chain(SeriesSupport, Vec<Vec<usize>>),
+}
+
+/// The most observations of a series that a gap is compared with.
+pub(super) const CANDIDATES: usize = 4000;
 
 impl Filler {
     fn new(run: &Run, model: &Model, support: &Samples) -> Result<Self> {
         let Some(table) = support.table() else {
             return Err(StreamError::FittedToArrays.into());
         };
-        let (data, support) = run.support_set(model, support)?;
-        let candidates = run.encoder.observations.iter().map(|observation| {
-            let columns = observation.columns.iter();
-            columns
-                .map(|name| Candidates::new(column(table, name)?, &observation.encoding))
-                .collect()
-        });
+        let way = match &support.sequences {
+            None => {
+                let (data, set) = run.support_set(model, support)?;
+                Way::Tree(Imputer::new(model, &set, &data)?)
+            }
+            Some(_) => {
+                let (data, _) = run.encode(support)?;
+                let series = SeriesSupport::new(&run.model, &data, CANDIDATES)?;
+                let rows = support_rows(&series, support, run.encoder.observations.len());
+                Way::Chain(series, rows)
+            }
+        };
         Ok(Filler {
-            imputer: Imputer::new(model, &support, &data)?,
-            candidates: candidates.collect::<Result<_>>()?,
+            way,
+            candidates: candidates(&run.encoder, support, table)?,
         })
     }
 
-    fn fill(
-        &self,
-        run: &Run,
-        support: &Samples,
-        part: &Part<'_>,
-        draws: Option<Draws>,
-    ) -> Result<RecordBatch> {
+    fn fill(&self, run: &Run, part: &Part<'_>, draws: Option<Draws>) -> Result<Answered> {
         let Some(table) = part.samples.table() else {
             return Err(StreamError::ImputeArrays.into());
         };
         let first_row = part.samples.first_row;
         let copies = draws.map_or(1, |draws| usize::from(draws.count.max(1)));
-        let cells = copies * table.num_rows() * table.num_columns();
-        if draws.is_some() && cells > MOST_CELLS {
+        let all = copies * table.num_rows() * table.num_columns();
+        if draws.is_some() && all > MOST_CELLS {
             return Err(StreamError::TooManyDraws {
                 draws: copies,
                 rows: table.num_rows(),
@@ -111,7 +123,21 @@ impl Filler {
         }
         // The columns that change, for each copy.
         let mut filled = vec![BTreeMap::new(); copies];
-        let conditionals = self.imputer.conditionals(part.model, part.data)?;
+        let mut cells = FilledCells::default();
+        let weights: Box<dyn Fn(&Gap) -> Vec<f64> + Sync + '_> = match &self.way {
+            Way::Tree(imputer) => {
+                let conditionals = imputer.conditionals(part.model, part.data)?;
+                Box::new(move |gap| conditionals.weights(gap.observation, gap.sample))
+            }
+            Way::Chain(series, _) => {
+                let posterior = part.model.posterior(part.data)?;
+                let count = run.encoder.observations.len();
+                Box::new(move |gap| {
+                    let belief = posterior.latents()[0].natural_at(gap.sample, gap.step as usize);
+                    series.weights(gap.observation % count, belief)
+                })
+            }
+        };
         for (o, encoded) in run.encoder.observations.iter().enumerate() {
             let places: Vec<usize> = encoded
                 .columns
@@ -136,15 +162,19 @@ impl Filler {
             }
             // Weights in parallel, some gaps at a time; then cells in order.
             for gaps in gaps.chunks(GAPS_AT_ONCE) {
-                let weights: Vec<Vec<f64>> = gaps
-                    .par_iter()
-                    .map(|gap| conditionals.weights(gap.observation, gap.sample))
-                    .collect();
-                for (gap, weights) in gaps.iter().zip(&weights) {
+                let weighted: Vec<Vec<f64>> = gaps.par_iter().map(&weights).collect();
+                for (gap, weights) in gaps.iter().zip(&weighted) {
+                    let lacking = missing.iter().filter(|column| column[gap.row]).count() as u64;
                     if weights.is_empty() {
+                        cells.empty += lacking;
                         continue;
                     }
-                    let chosen = self.imputer.candidates(gap.observation);
+                    cells.filled += lacking;
+                    let item = |i: usize| match &self.way {
+                        Way::Tree(imputer) => imputer.candidates(gap.observation)[i] as usize,
+                        Way::Chain(_, rows) => rows[o][i],
+                    };
+                    let moment = run.moment(part.samples, gap.sample, gap.step);
                     for (d, filled) in filled.iter_mut().enumerate() {
                         let drawn = draws.map(|draws| {
                             let mut rng = ChaCha8Rng::seed_from_u64(draws.seed);
@@ -156,9 +186,11 @@ impl Filler {
                         });
                         let columns = places.iter().zip(&missing).zip(&self.candidates[o]);
                         for ((at, missing), values) in columns {
-                            let item = |i: usize| support_row(support, chosen[i], gap);
+                            let at_moment = |row: usize| {
+                                values.at(row, encoded, run.encoder.season.as_ref(), moment)
+                            };
                             if let (true, Some(editor)) = (missing[gap.row], filled.get_mut(at)) {
-                                put(editor, gap.row, values, weights, drawn, &item);
+                                put(editor, gap.row, values, weights, drawn, &item, &at_moment);
                             }
                         }
                     }
@@ -169,10 +201,11 @@ impl Filler {
             .into_iter()
             .map(|edited| replaced(table, edited))
             .collect::<Result<Vec<_>>>()?;
-        match draws {
+        let table = match draws {
             None => concat_rows(&copies),
             Some(_) => interleave(&copies, table.num_rows()),
-        }
+        }?;
+        Ok(Answered { table, cells })
     }
 }
 
@@ -210,14 +243,40 @@ fn gaps(part: &Part<'_>, o: usize, missing: &[Vec<bool>]) -> Vec<Gap> {
     }
 }
 
-/// The row of the support set's table that a candidate stands for.
-fn support_row(support: &Samples, candidate: u32, gap: &Gap) -> usize {
-    match &support.sequences {
-        Some(sequences) => {
-            let sequence = &sequences[candidate as usize];
-            let at = sequence.steps.binary_search(&gap.step).unwrap_or(0);
-            sequence.items[at] as usize
-        }
-        None => candidate as usize,
-    }
+/// The rows of the support set's table in which observations stand, series by series.
+pub(super) fn support_rows(
+    series: &SeriesSupport,
+    support: &Samples,
+    count: usize,
+) -> Vec<Vec<usize>> {
+    let sequences = support.sequences.as_deref().unwrap_or_default();
+    let row = |&(sample, step): &(u32, u32)| {
+        let sequence = &sequences[sample as usize];
+        let at = sequence.steps.binary_search(&step).unwrap_or(0);
+        sequence.items[at] as usize
+    };
+    (0..count)
+        .map(|s| series.places(s).iter().map(row).collect())
+        .collect()
+}
+
+/// What the columns of every observation may be filled with.
+pub(super) fn candidates(
+    encoder: &Encoder,
+    support: &Samples,
+    table: &RecordBatch,
+) -> Result<Vec<Vec<Candidates>>> {
+    let observations = encoder.observations.iter();
+    observations
+        .map(|observation| {
+            let columns = observation.columns.iter().enumerate();
+            columns
+                .map(|(feature, name)| {
+                    let encoded = encoder.numbers(support, observation, feature)?;
+                    let column = column(table, name)?;
+                    Candidates::new(column, observation, feature, encoded.as_deref())
+                })
+                .collect()
+        })
+        .collect()
 }

@@ -22,7 +22,7 @@ impl Run {
                 &mut |k| posterior_values(&columns[k], &posterior.latents()[k]),
             ));
             let (fields, cells): (Vec<_>, Vec<_>) = all.into_iter().unzip();
-            table_of(fields, cells)
+            Ok(table_of(fields, cells)?.into())
         })
     }
 
@@ -48,7 +48,7 @@ impl Run {
                 &mut |k| vec![scores.of(part.model, k)],
             ));
             let (fields, cells): (Vec<_>, Vec<_>) = all.into_iter().unzip();
-            table_of(fields, cells)
+            Ok(table_of(fields, cells)?.into())
         }))
     }
 }

@@ -48,16 +48,19 @@ impl OutputOptions {
 /// A column of the output.
 pub(super) type OutputColumn = (FieldRef, ArrayRef);
 
-fn new_column(name: impl Into<String>, cells: ArrayRef) -> OutputColumn {
+pub(super) fn new_column(name: impl Into<String>, cells: ArrayRef) -> OutputColumn {
     let field = Field::new(name, cells.data_type().clone(), true);
     (Arc::new(field), cells)
 }
 
-fn number_column(name: impl Into<String>, numbers: Vec<f64>) -> OutputColumn {
+pub(super) fn number_column(name: impl Into<String>, numbers: Vec<f64>) -> OutputColumn {
     new_column(name, Arc::new(Float64Array::from(numbers)))
 }
 
-fn integer_column(name: impl Into<String>, numbers: impl Iterator<Item = i64>) -> OutputColumn {
+pub(super) fn integer_column(
+    name: impl Into<String>,
+    numbers: impl Iterator<Item = i64>,
+) -> OutputColumn {
     new_column(name, Arc::new(Int64Array::from_iter_values(numbers)))
 }
 

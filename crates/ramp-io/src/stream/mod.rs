@@ -1,6 +1,7 @@
-//! What a trained model says of data, some samples at a time: posteriors, scores and filled gaps as Arrow tables.
+//! What a trained model says of data, some samples at a time: posteriors, scores, filled gaps and steps to come as Arrow tables.
 //!
-//! The command and the Python package both stand on this: [`Run::infer`](crate::Run::infer), [`Run::score`](crate::Run::score) and [`Run::impute`](crate::Run::impute) take samples from
+//! The command and the Python package both stand on this: [`Run::infer`](crate::Run::infer), [`Run::score`](crate::Run::score), [`Run::impute`](crate::Run::impute) and
+//! [`Run::forecast`](crate::Run::forecast) take samples from
 //! anywhere (a [`SampleReader`](crate::source::SampleReader) over a file or over tables in memory) and give an iterator of
 //! `RecordBatch`es in constant memory, which [`Answers::write`] puts into a file.
 //!
@@ -19,17 +20,22 @@
 //! ```
 
 mod answers;
+mod candidates;
 mod error;
 mod fill;
+mod forecast;
 mod impute;
 mod infer;
 mod layout;
+mod over_time;
 mod posterior_columns;
 #[cfg(test)]
 mod tests;
 
-pub use answers::{Answers, Progress, SampleSource, Written, check_output};
+pub use answers::{Answers, FilledCells, Progress, SampleSource, Written, check_output};
 pub use error::StreamError;
+pub use forecast::Horizon;
 pub use impute::Draws;
 pub use layout::OutputOptions;
+pub use over_time::{ColumnBand, LatentBand, OverTime};
 pub use posterior_columns::{PosteriorColumn, posterior_columns, posterior_values};

@@ -302,6 +302,51 @@ pub(super) fn parse_number(text: &str) -> Option<f64> {
     text.trim().parse().ok().filter(|x: &f64| !x.is_nan())
 }
 
+/// Whether a text spells a number with a decimal comma, or with commas between thousands.
+///
+/// ```
+/// use ramp_io::table::is_comma_number;
+/// assert!(["1,5", "-0,25", "1,234,567"].into_iter().all(is_comma_number));
+/// assert!(!["1.5", "1,2,3", "a,b", "1.234,5"].into_iter().any(is_comma_number));
+/// ```
+pub fn is_comma_number(text: &str) -> bool {
+    comma_number(text).is_some()
+}
+
+/// A number with a comma in it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CommaNumber {
+    /// With a point where its only comma was.
+    pub spelled: Option<String>,
+    /// Whether the comma cannot stand between thousands.
+    pub decimal: bool,
+}
+
+/// The number that a text with one decimal comma, or with commas between thousands, spells.
+pub(super) fn comma_number(text: &str) -> Option<CommaNumber> {
+    let text = text.trim();
+    if !text.contains(',') || text.contains('.') {
+        return None;
+    }
+    let groups: Vec<&str> = text.trim_start_matches(['-', '+']).split(',').collect();
+    let digits = |group: &&str| group.len() == 3 && group.bytes().all(|b| b.is_ascii_digit());
+    let thousands = groups[1..].iter().all(digits) && (1..=3).contains(&groups[0].len());
+    if groups.len() > 2 && !thousands {
+        return None;
+    }
+    let spelled = text.replacen(
+        ',',
+        if groups.len() == 2 { "." } else { "" },
+        groups.len() - 1,
+    );
+    parse_number(&spelled)?;
+    Some(CommaNumber {
+        spelled: (groups.len() == 2).then_some(spelled),
+        // Nobody writes 0,123 for a hundred and twenty-three.
+        decimal: !thousands || groups.len() == 2 && groups[0] == "0",
+    })
+}
+
 /// The shortest spelling that reads back as the same number.
 pub(super) fn spell_number(x: f64) -> String {
     let size = x.abs();

@@ -208,8 +208,13 @@ pub enum TableError {
     },
     /// A row of a text file with more or fewer fields than the header.
     #[error(
-        "line {line} of `{}` has {found} fields, but the header has {expected}",
-        path.display()
+        "line {line} of `{}` has {found} fields, but the header has {expected}{}",
+        path.display(),
+        if *commas && found > expected {
+            "; put cells with commas in quotes, and separate columns by semicolons where numbers have decimal commas"
+        } else {
+            ""
+        }
     )]
     FieldCount {
         /// The file.
@@ -220,6 +225,8 @@ pub enum TableError {
         found: usize,
         /// The header's fields.
         expected: usize,
+        /// Whether commas separate them.
+        commas: bool,
     },
     /// A row of a text file that does not end.
     #[error(

@@ -39,6 +39,7 @@ mod csv;
 mod editor;
 mod error;
 mod guard;
+mod identifier;
 mod ipc;
 mod memory;
 mod npy;
@@ -46,12 +47,13 @@ mod parquet;
 mod summary;
 
 pub use column::{
-    Column, ColumnKind, column, column_kind, columns, concat_rows, is_missing_text, select_rows,
-    table, table_of, unread_kind,
+    Column, ColumnKind, column, column_kind, columns, concat_rows, is_comma_number,
+    is_missing_text, select_rows, table, table_of, unread_kind,
 };
 pub use editor::ColumnEditor;
 pub use error::{Damage, TableError};
 pub use guard::is_guarded;
+pub use identifier::Identifier;
 pub use memory::BatchReader;
 pub use summary::{ColumnSummary, Distinct, Kind, NumberSummary, summarize};
 

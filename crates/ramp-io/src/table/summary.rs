@@ -72,6 +72,8 @@ pub struct NumberSummary {
     pub sd: f64,
     /// Whether all are whole.
     pub all_integers: bool,
+    /// Whether each is greater than the one before.
+    pub rising: bool,
     /// How many are infinite.
     pub infinite: u64,
 }
@@ -265,6 +267,8 @@ struct Moments {
     squares: f64,
     min: f64,
     max: f64,
+    last: f64,
+    rising: bool,
     all_integers: bool,
     infinite: u64,
 }
@@ -277,6 +281,8 @@ impl Default for Moments {
             squares: 0.0,
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
+            last: f64::NEG_INFINITY,
+            rising: true,
             all_integers: true,
             infinite: 0,
         }
@@ -290,6 +296,8 @@ impl Moments {
             self.all_integers = false;
             return;
         }
+        self.rising &= x > self.last;
+        self.last = x;
         self.count += 1;
         let from_mean = x - self.mean;
         self.mean += from_mean / self.count as f64;
@@ -309,6 +317,7 @@ impl Moments {
                 .max(0.0)
                 .sqrt(),
             all_integers: self.all_integers,
+            rising: self.rising && !none,
             infinite: self.infinite,
         }
     }

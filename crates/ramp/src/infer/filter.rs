@@ -4,6 +4,7 @@ use super::InferError;
 use crate::family::{Belief, Description};
 use crate::model::{ChainStep, Model};
 use crate::{Error, Result};
+use std::sync::Arc;
 
 /// The belief about the present of one sequence, given all that has been seen of it so far.
 ///
@@ -22,8 +23,9 @@ use crate::{Error, Result};
 /// }
 /// # Ok::<(), ramp::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct Filter {
-    step: ChainStep,
+    step: Arc<ChainStep>,
     /// What the past says, plane by plane; zeros while nothing has been seen.
     carried: Vec<f32>,
     /// Whether anything has been seen.
@@ -38,6 +40,11 @@ pub struct PointBelief {
 }
 
 impl PointBelief {
+    /// Its family.
+    pub fn family(&self) -> &Belief {
+        &self.belief
+    }
+
     /// Its natural parameters.
     pub fn natural(&self) -> &[f64] {
         &self.eta
@@ -55,7 +62,7 @@ impl Filter {
         let step = ChainStep::new(model)?.ok_or(InferError::NotAChain)?;
         Ok(Filter {
             carried: step.silence(),
-            step,
+            step: Arc::new(step),
             begun: false,
         })
     }

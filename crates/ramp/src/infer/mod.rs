@@ -1,8 +1,9 @@
 //! What a trained model believes: the posterior of every latent for every sample, and its filtered version on chains; scores
-//! of samples, and what their missing observations may be.
+//! of samples, what their missing observations may be, and what comes after the end of a chain.
 
 mod error;
 mod filter;
+mod forecast;
 mod foresight;
 mod impute;
 mod posterior;
@@ -12,6 +13,7 @@ mod tests;
 
 pub use error::InferError;
 pub use filter::{Filter, PointBelief};
+pub use forecast::{Forecaster, SeriesSupport};
 pub use foresight::Foresight;
 pub use impute::{Conditionals, Imputer};
 pub use posterior::{LatentPosterior, Posterior, PosteriorArray};

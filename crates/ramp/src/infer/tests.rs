@@ -259,3 +259,85 @@ fn filtering_step_by_step_is_filtering_at_once() {
     let tree = Model::builder(FactorTree::balanced(3, 2).unwrap());
     assert!(Filter::new(&tree.build(&data).unwrap()).is_err());
 }
+
+#[test]
+fn beyond_its_end_a_sequence_goes_on_as_if_nothing_were_observed() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let (rows, steps, ahead) = (6, 5, 3);
+    let numbers = |rng: &mut ChaCha8Rng, length: usize| -> Vec<f32> {
+        let value = |t: usize| {
+            if t < length {
+                rng.random_range(-1.0..1.0)
+            } else {
+                f32::NAN
+            }
+        };
+        (0..steps + ahead).map(value).collect()
+    };
+    let lengths: Vec<u32> = (0..rows as u32).map(|n| 2 + n % 4).collect();
+    let series = |rng: &mut ChaCha8Rng| -> Vec<Vec<f32>> {
+        lengths.iter().map(|&l| numbers(rng, l as usize)).collect()
+    };
+    let (a, b) = (series(&mut rng), series(&mut rng));
+    let data = |width: usize| {
+        let cut = |x: &[Vec<f32>]| x.iter().flat_map(|s| s[..width].to_vec()).collect();
+        let data = Dataset::new()
+            .observe_sequence("a", width, 1, cut(&a))
+            .unwrap();
+        data.observe_sequence("b", width, 1, cut(&b)).unwrap()
+    };
+    let known = data(steps).with_lengths(lengths.clone()).unwrap();
+    let model = Model::builder(FactorTree::sequence(steps, &["a", "b"]).unwrap())
+        .tying(Tying::Role)
+        .families("gaussian(2)")
+        .unwrap()
+        .build(&known)
+        .unwrap();
+    // The same sequences with empty steps behind, by the filter that sees them whole.
+    let whole = model.unrolled(steps + ahead).unwrap();
+    let exact = whole.filtered(&data(steps + ahead)).unwrap();
+    let mut forecaster = Forecaster::new(&model).unwrap();
+    let support = SeriesSupport::new(&model, &known, 1000).unwrap();
+    assert_eq!(
+        support.places(0).len(),
+        lengths.iter().sum::<u32>() as usize
+    );
+    let imputed = SupportSet::new(&model, &known, 6).unwrap();
+    let imputer = Imputer::new(&model, &imputed, &known).unwrap();
+    for (row, &length) in lengths.iter().enumerate() {
+        let beliefs = forecaster.beliefs(&known, row, ahead).unwrap();
+        for (h, belief) in beliefs.iter().enumerate() {
+            let expected = exact.latents()[0].natural_at(row, length as usize + h);
+            for (x, y) in belief.natural().iter().zip(expected) {
+                assert!((x - y).abs() < 1e-6 * (1.0 + y.abs()), "{x} or {y}");
+            }
+        }
+    }
+    // At a step that both have observations for, weights are those of the imputer among its own candidates.
+    let mut gap = a.clone();
+    gap[3][1] = f32::NAN;
+    let flat = |x: &[Vec<f32>]| x.iter().flat_map(|s| s[..steps].to_vec()).collect();
+    let lacking = Dataset::new()
+        .observe_sequence("a", steps, 1, flat(&gap))
+        .unwrap()
+        .observe_sequence("b", steps, 1, flat(&b))
+        .unwrap()
+        .with_lengths(lengths.clone())
+        .unwrap();
+    let posterior = model.posterior(&lacking).unwrap();
+    let ours = support.weights(0, posterior.latents()[0].natural_at(3, 1));
+    let at = model.tree().time_axis().unwrap().observation(0, 1);
+    let theirs = imputer
+        .conditionals(&model, &lacking)
+        .unwrap()
+        .weights(at, 3);
+    let own: Vec<f64> = (support.places(0).iter().zip(&ours))
+        .filter(|((_, t), _)| *t == 1)
+        .map(|(_, w)| *w)
+        .collect();
+    let total: f64 = own.iter().sum();
+    assert_eq!(own.len(), theirs.len());
+    for (x, y) in own.iter().zip(&theirs) {
+        assert!((x / total - y).abs() < 1e-5, "{x} of {total} or {y}");
+    }
+}

@@ -28,7 +28,9 @@ pub(super) fn split(spec: &TrainSpec, rows: usize) -> Result<(Vec<u32>, Vec<u32>
             samples: rows,
         });
     }
-    train.shuffle(&mut rng(spec.seed, HOLDOUT_STREAM));
+    if !spec.holdout_last {
+        train.shuffle(&mut rng(spec.seed, HOLDOUT_STREAM));
+    }
     let mut held_out = train.split_off(rows - count);
     train.sort_unstable();
     held_out.sort_unstable();

@@ -38,6 +38,8 @@ pub struct TrainSpec {
     pub mask_warmup: usize,
     /// The fraction of samples held out from training.
     pub holdout: f64,
+    /// Whether the last samples are held out, in place of any: windows of a series, whose neighbours overlap, come in order of time.
+    pub holdout_last: bool,
     /// Iterations between evaluations on held-out samples.
     pub evaluate_every: usize,
     /// Evaluations without improvement after which training stops; never by default. The best weights are kept
@@ -64,6 +66,7 @@ impl Default for TrainSpec {
             mask_span: None,
             mask_warmup: 0,
             holdout: 0.0,
+            holdout_last: false,
             evaluate_every: 10,
             patience: None,
             seed: 0,

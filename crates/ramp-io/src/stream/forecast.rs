@@ -1,0 +1,416 @@
+//! The steps after the end of every sequence: latents by forward messages, observations as those of training reweighted, with
+//! intervals.
+
+use super::StreamError;
+use super::answers::{Answers, Part, SampleSource};
+use super::candidates::{Candidates, Values};
+use super::impute::{CANDIDATES, candidates, support_rows};
+use super::layout::{OutputColumn, integer_column, new_column, number_column};
+use super::posterior_columns::posterior_columns;
+use crate::Result;
+use crate::encode::{Encoded, Encoder};
+use crate::model_file::Chain;
+use crate::run::Run;
+use crate::source::{Samples, spelled};
+use crate::table::{column, select_rows, table_of};
+use arrow_array::{ArrayRef, Float64Array, StringArray};
+use ramp::data::Dataset;
+use ramp::infer::{Forecaster, PointBelief, SeriesSupport};
+use ramp::model::Model;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// How far to look ahead, and how wide intervals are.
+///
+/// ```
+/// use ramp_io::stream::Horizon;
+/// let week = Horizon::new(7).interval(0.9);
+/// assert!(week.check().is_ok());
+/// assert!(Horizon::new(7).interval(1.5).check().is_err());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Horizon {
+    /// Steps after the end of a sequence.
+    pub steps: u32,
+    /// The chance that a value lies within its interval; as much is left on either side.
+    pub interval: f64,
+}
+
+/// The most steps that are forecast: beyond, nothing is left to foretell.
+const FURTHEST: u32 = 10_000;
+
+impl Horizon {
+    /// So many steps, with intervals of 80 %.
+    pub fn new(steps: u32) -> Self {
+        Horizon {
+            steps,
+            interval: 0.8,
+        }
+    }
+
+    /// Intervals of another width.
+    pub fn interval(mut self, interval: f64) -> Self {
+        self.interval = interval;
+        self
+    }
+
+    /// Whether it can be looked so far ahead, and so surely.
+    pub fn check(&self) -> Result<(), StreamError> {
+        if !(1..=FURTHEST).contains(&self.steps) {
+            return Err(StreamError::Steps {
+                steps: self.steps,
+                most: FURTHEST,
+            });
+        }
+        match self.interval > 0.0 && self.interval < 1.0 {
+            true => Ok(()),
+            false => Err(StreamError::Interval {
+                value: self.interval,
+            }),
+        }
+    }
+}
+
+impl Run {
+    /// So many steps after the end of every sequence, a row each: the posterior of the latent, and for every number its mean and an
+    /// interval, for every category the likeliest level and the chance of each.
+    pub fn forecast<S: SampleSource>(
+        &self,
+        samples: S,
+        horizon: Horizon,
+    ) -> Result<Answers<'_, S>> {
+        horizon.check()?;
+        let Some(chain) = &self.chain else {
+            return Err(StreamError::NoSequences.into());
+        };
+        let support = self.support_series()?;
+        let outlook = Outlook::new(&self.encoder, &self.model, chain, &support, horizon)?;
+        Ok(Answers::new(self, samples, move |part| {
+            let (fields, cells): (Vec<_>, Vec<_>) = outlook.columns(part)?.into_iter().unzip();
+            Ok(table_of(fields, cells)?.into())
+        })
+        .as_long_as_trained())
+    }
+}
+
+/// What stays the same from part to part.
+pub(super) struct Outlook<'a> {
+    encoder: &'a Encoder,
+    chain: &'a Chain,
+    horizon: Horizon,
+    forecaster: Forecaster,
+    series: SeriesSupport,
+    /// For every series, the rows of the support set's table in which its observations stand.
+    rows: Vec<Vec<usize>>,
+    /// For every observation, what each of its columns may be; none where training samples are arrays.
+    candidates: Vec<Vec<Candidates>>,
+}
+
+/// A step ahead of one sample.
+pub(super) struct Step {
+    pub belief: PointBelief,
+    pub moment: Option<f64>,
+    /// Numbers or levels, observation by observation.
+    pub foretold: Vec<Foretold>,
+}
+
+pub(super) enum Foretold {
+    /// Mean and ends of the interval, for every column.
+    Numbers(Vec<[f64; 3]>),
+    /// The chance of every level.
+    Levels(Vec<f64>),
+}
+
+impl<'a> Outlook<'a> {
+    pub fn new(
+        encoder: &'a Encoder,
+        model: &Model,
+        chain: &'a Chain,
+        support: &Samples,
+        horizon: Horizon,
+    ) -> Result<Self> {
+        let (data, _) = encoder.encode(support)?;
+        let series = SeriesSupport::new(model, &data, CANDIDATES)?;
+        let (rows, candidates) = match support.table() {
+            Some(table) => (
+                support_rows(&series, support, encoder.observations.len()),
+                candidates(encoder, support, table)?,
+            ),
+            None => (vec![], vec![]),
+        };
+        Ok(Outlook {
+            encoder,
+            chain,
+            horizon,
+            forecaster: Forecaster::new(model)?,
+            series,
+            rows,
+            candidates,
+        })
+    }
+
+    fn columns(&self, part: &Part<'_>) -> Result<Vec<OutputColumn>> {
+        let each = self.steps(part.samples, part.data)?;
+        let all: Vec<&Step> = each.iter().flatten().collect();
+        let mut columns = self.places(part, &each)?;
+        columns.extend(latents(&all));
+        for (o, observation) in self.encoder.observations.iter().enumerate() {
+            columns.extend(foretold(&all, o, observation, &self.candidates));
+        }
+        Ok(columns)
+    }
+
+    /// What is foretold of every sample, step by step.
+    pub fn steps(&self, samples: &Samples, data: &Dataset) -> Result<Vec<Vec<Step>>> {
+        let steps = self.horizon.steps as usize;
+        (0..samples.len())
+            .into_par_iter()
+            .map_init(
+                || self.forecaster.clone(),
+                |forecaster, sample| {
+                    let beliefs = forecaster.beliefs(data, sample, steps)?;
+                    let ahead = beliefs.into_iter().zip(1..);
+                    let step = |(belief, h)| self.step(samples, sample, h, belief);
+                    Ok(ahead.map(step).collect())
+                },
+            )
+            .collect()
+    }
+
+    /// What is foretold of one step.
+    fn step(&self, samples: &Samples, sample: usize, ahead: u32, belief: PointBelief) -> Step {
+        let moment = samples.sequences.as_ref().and_then(|sequences| {
+            let sequence = &sequences[sample];
+            let after =
+                f64::from(sequence.offset) + f64::from(sequence.length) - 1.0 + f64::from(ahead);
+            Some(self.chain.step?.after(sequence.start?, after))
+        });
+        let observations = self.encoder.observations.iter();
+        let foretold = observations
+            .zip(&self.candidates)
+            .enumerate()
+            .map(|(o, (observation, columns))| {
+                let weights = self.series.weights(o, belief.natural());
+                self.observation(o, observation, columns, &weights, moment)
+            })
+            .collect();
+        Step {
+            belief,
+            moment,
+            foretold,
+        }
+    }
+
+    fn observation(
+        &self,
+        o: usize,
+        observation: &Encoded,
+        columns: &[Candidates],
+        weights: &[f64],
+        moment: Option<f64>,
+    ) -> Foretold {
+        if let Some(Candidates {
+            values: Values::Levels { levels, codes },
+            ..
+        }) = columns.first()
+        {
+            let mut chances = vec![0.0; levels.len()];
+            for (&row, w) in self.rows[o].iter().zip(weights) {
+                if let Some(level) = codes[row] {
+                    chances[level] += w;
+                }
+            }
+            return Foretold::Levels(chances);
+        }
+        let side = (1.0 - self.horizon.interval) / 2.0;
+        let season = self.encoder.season.as_ref();
+        let numbers = columns.iter().map(|column| {
+            let numbers = column.numbers(&self.rows[o], observation, season, moment);
+            let numbers = numbers.unwrap_or_default();
+            let mean = numbers.iter().zip(weights).map(|(x, w)| x * w).sum();
+            let [low, high] = quantiles(&numbers, weights, [side, 1.0 - side]);
+            match numbers.is_empty() {
+                true => [f64::NAN; 3],
+                false => [mean, low, high],
+            }
+        });
+        Foretold::Numbers(numbers.collect())
+    }
+
+    /// The columns that say which sequence and which step a row is about.
+    fn places(&self, part: &Part<'_>, each: &[Vec<Step>]) -> Result<Vec<OutputColumn>> {
+        let steps = self.horizon.steps;
+        let mut columns = vec![];
+        match (
+            part.samples.table(),
+            &part.samples.sequences,
+            &self.chain.sequence,
+        ) {
+            (Some(table), Some(sequences), Some(name)) => {
+                let rows: Vec<u32> = sequences
+                    .iter()
+                    .flat_map(|s| vec![s.items[0]; steps as usize])
+                    .collect();
+                let ids = select_rows(table, &rows)?;
+                let id = column(&ids, name)?;
+                columns.push((id.field.clone(), id.cells.clone()));
+            }
+            (None, ..) => {
+                let first = part.first as i64;
+                let of = (0..each.len() as i64).flat_map(|n| vec![first + n; steps as usize]);
+                columns.push(integer_column("sample", of));
+            }
+            _ => {}
+        }
+        let moments: Option<Vec<f64>> = each.iter().flatten().map(|step| step.moment).collect();
+        if let (Some(name), Some(step), Some(moments)) =
+            (&self.chain.time, self.chain.step, moments)
+        {
+            let cells: ArrayRef = match step.is_calendar() {
+                true => {
+                    let spelled = moments.iter().map(|&moment| spelled(moment, step));
+                    Arc::new(StringArray::from_iter_values(spelled))
+                }
+                false => Arc::new(Float64Array::from(moments)),
+            };
+            columns.push(new_column(name, cells));
+        }
+        let mut name = String::from("ahead");
+        while columns.iter().any(|(field, _)| *field.name() == name) {
+            name.push('_');
+        }
+        let ahead = each.iter().flat_map(|_| 1..=i64::from(steps));
+        columns.push(integer_column(name, ahead));
+        Ok(columns)
+    }
+}
+
+/// The latent's posterior, step by step.
+fn latents(all: &[&Step]) -> Vec<OutputColumn> {
+    let Some(first) = all.first() else {
+        return vec![];
+    };
+    let described: Vec<_> = all.iter().map(|step| step.belief.describe()).collect();
+    posterior_columns(first.belief.family())
+        .into_iter()
+        .map(|column| {
+            let numbers = described.iter().map(|d| match column.sd {
+                true => d.sd[column.coordinate],
+                false => d.mean[column.coordinate],
+            });
+            let name = format!("{}.{}", ramp::graph::TimeAxis::LATENT, column.suffix);
+            number_column(name, numbers.collect())
+        })
+        .collect()
+}
+
+/// What is foretold of one observation, column by column.
+fn foretold(
+    all: &[&Step],
+    o: usize,
+    observation: &Encoded,
+    candidates: &[Vec<Candidates>],
+) -> Vec<OutputColumn> {
+    let steps = || all.iter().filter_map(|step| step.foretold.get(o));
+    match steps().next() {
+        None => vec![],
+        Some(Foretold::Numbers(columns)) => (0..columns.len())
+            .flat_map(|c| {
+                ["mean", "low", "high"]
+                    .into_iter()
+                    .enumerate()
+                    .map(move |(i, what)| (c, i, what))
+            })
+            .map(|(c, i, what)| {
+                let number = |step: &Foretold| match step {
+                    Foretold::Numbers(columns) => columns[c][i],
+                    Foretold::Levels(_) => f64::NAN,
+                };
+                let name = format!("{}.{what}", observation.columns[c]);
+                number_column(name, steps().map(number).collect())
+            })
+            .collect(),
+        Some(Foretold::Levels(_)) => {
+            let Some(Values::Levels { levels, .. }) = candidates[o].first().map(|c| &c.values)
+            else {
+                return vec![];
+            };
+            let chances = |step: &'_ Foretold| match step {
+                Foretold::Levels(chances) => chances.clone(),
+                Foretold::Numbers(_) => vec![],
+            };
+            let name = &observation.columns[0];
+            let likeliest = steps().map(|step| {
+                let chances = chances(step);
+                let best = (0..chances.len()).max_by(|&a, &b| chances[a].total_cmp(&chances[b]));
+                best.map(|best| levels[best].as_str())
+            });
+            let likeliest: ArrayRef = Arc::new(StringArray::from_iter(likeliest));
+            let mut columns = vec![new_column(name, likeliest)];
+            columns.extend(levels.iter().enumerate().map(|(l, level)| {
+                let chance = steps().map(|step| chances(step)[l]).collect();
+                number_column(format!("{name}.{level}"), chance)
+            }));
+            columns
+        }
+    }
+}
+
+/// Values below which these parts of the weight lie, between neighbours in proportion.
+fn quantiles<const N: usize>(values: &[f64], weights: &[f64], parts: [f64; N]) -> [f64; N] {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_unstable_by(|&a, &b| values[a].total_cmp(&values[b]));
+    // Each value stands in the middle of its weight.
+    let mut below = 0.0;
+    let middles: Vec<f64> = order
+        .iter()
+        .map(|&i| {
+            below += weights[i];
+            below - weights[i] / 2.0
+        })
+        .collect();
+    parts.map(|part| {
+        let after = middles.partition_point(|&m| m < part);
+        match (
+            after.checked_sub(1).map(|i| (i, order[i])),
+            order.get(after),
+        ) {
+            (Some((i, a)), Some(&b)) => {
+                let way =
+                    (part - middles[i]) / (middles[after] - middles[i]).max(f64::MIN_POSITIVE);
+                values[a] + (values[b] - values[a]) * way.min(1.0)
+            }
+            (Some((_, only)), None) => values[only],
+            (None, Some(&only)) => values[only],
+            (None, None) => f64::NAN,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_as_many_copies() {
+        let values = [3.0, 1.0, 2.0, 10.0];
+        let copies = [4, 1, 3, 2];
+        let weights = copies.map(|n| f64::from(n) / 10.0);
+        let [low, middle, high] = quantiles(&values, &weights, [0.001, 0.45, 0.95]);
+        assert_eq!(low, 1.0);
+        // 1, 2, 2, 2, 3, 3, 3, 3, 10, 10: the middle of the twos is at 0.25, of the threes at 0.6, of the tens at 0.9.
+        assert!((middle - (2.0 + (0.45 - 0.25) / (0.6 - 0.25))).abs() < 1e-12);
+        assert_eq!(high, 10.0);
+        // Many draws of a bell have its quantiles.
+        let many: Vec<f64> = (0..10_001).map(|i| f64::from(i - 5000) / 1000.0).collect();
+        let bell: Vec<f64> = many.iter().map(|x| (-x * x / 2.0).exp()).collect();
+        let total: f64 = bell.iter().sum();
+        let bell: Vec<f64> = bell.iter().map(|w| w / total).collect();
+        let [low, high] = quantiles(&many, &bell, [0.1, 0.9]);
+        assert!(
+            (high - 1.281_55).abs() < 1e-3 && (low + high).abs() < 1e-9,
+            "{low} {high}"
+        );
+    }
+}
