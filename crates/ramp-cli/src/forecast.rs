@@ -19,7 +19,7 @@ pub struct Forecast {
     /// Run folder of a finished fit of sequences
     run: PathBuf,
     /// Steps after the end of every sequence
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long)]
     steps: u32,
     /// Sequences: .csv, .tsv, .parquet, .arrow, .npy, .npz [default: those that the run was fitted to]
     #[arg(long)]
