@@ -42,6 +42,8 @@ mod batches;
 mod checkpoint;
 mod error;
 mod free_energy;
+#[cfg(test)]
+mod kept_tests;
 mod observer;
 mod optimizer;
 mod problem;
