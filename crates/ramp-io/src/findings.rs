@@ -14,8 +14,8 @@ use ramp::model::Model;
 const SCORED: usize = 4000;
 /// A posterior whose divergence from the prior is below this, in nats, says nothing.
 const COLLAPSED: f64 = 0.05;
-/// Beliefs of a chain that foretell less than the last few observations do, by this share of variance, are not a state.
-const FOLDED: f64 = 0.1;
+/// Beliefs of a chain that have less than this of what the past adds to the present observation are not a state.
+const FOLDED: f64 = 0.3;
 
 /// What was learned, latent by latent.
 #[derive(Clone, Debug)]
@@ -314,11 +314,12 @@ fn over_time(
 
 /// Says where beliefs of a chain leave out what the observations of a few steps tell: a velocity, or which side of a fold it is.
 fn folded(name: &str, seen: Foresight) -> Option<String> {
-    (seen.observations - seen.beliefs > FOLDED).then(|| {
+    seen.share_of_past().filter(|s| *s < FOLDED).map(|_| {
         format!(
-            "`{name}` is folded or leaves out what moves it: its present foretells {:.0} % of what is observed 2 to 8 steps later, the last \
-             few observations by themselves {:.0} %; fit with another seed, more iterations or a latent of more dimensions",
+            "`{name}` is folded or leaves out what moves it: it foretells {:.0} % of what is observed 2 to 8 steps later, the present observation \
+             alone {:.0} %, the last few by themselves {:.0} %; fit with another seed, more iterations or a latent of more dimensions",
             100.0 * seen.beliefs.max(0.0),
+            100.0 * seen.present.max(0.0),
             100.0 * seen.observations
         )
     })

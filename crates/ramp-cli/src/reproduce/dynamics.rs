@@ -98,12 +98,13 @@ fn table(results: &DynamicsResults) -> String {
         }
     }
     for system in &results.systems {
-        if let Some((beliefs, observations)) = system.foretold {
+        if let Some((beliefs, observations, present)) = system.foretold {
             text += &format!(
-                "{}: beliefs foretell {:.0} % of what is observed 2 to 8 steps later, the last few observations {:.0} %\n",
+                "{}: beliefs foretell {:.0} % of what is observed 2 to 8 steps later, the last few observations {:.0} %, the present one {:.0} %\n",
                 system.system.name(),
                 100.0 * beliefs,
-                100.0 * observations
+                100.0 * observations,
+                100.0 * present
             );
         }
     }

@@ -3,7 +3,7 @@
 //! The free energy does not see what is missing: a belief that knows places but no velocities, or that has a place twice in a fold, can have as
 //! high a free energy as one that has neither fault. What differs is what lies ahead. So beliefs are judged, without labels, by how well a
 //! smooth function (kernel ridge regression) of the filtered mean, which has seen nothing of the future, predicts what observations
-//! will show; and beside it by what the same regression makes of the last few observations themselves.
+//! will show; and beside it by what the same regression makes of the last few observations themselves, and of the present one alone.
 
 use crate::Result;
 use crate::data::Dataset;
@@ -17,6 +17,8 @@ const BEFORE: [usize; 4] = [0, 1, 2, 4];
 /// Rows that a regression is fitted to, and judged on, at most; and at least.
 const ROWS: usize = 700;
 const FEWEST: usize = 10;
+/// The past adds something to the present where it adds this share of variance.
+const ADDED: f64 = 0.05;
 
 /// The share of variance of what a chain's observations show 2 to 8 steps later that is foretold on sequences that the
 /// regression was not fitted to; at most 1, and 0 or less where nothing is.
@@ -27,6 +29,17 @@ pub struct Foresight {
     pub beliefs: f64,
     /// By the last few observations themselves.
     pub observations: f64,
+    /// By the present observation alone.
+    pub present: f64,
+}
+
+impl Foresight {
+    /// How much of what the past adds to the present observation beliefs have: about 1 where they are a state, 0 or less where they
+    /// know no more than the present shows. `None` where the past adds next to nothing.
+    pub fn share_of_past(&self) -> Option<f64> {
+        let added = self.observations - self.present;
+        (added > ADDED).then(|| (self.beliefs - self.present) / added)
+    }
 }
 
 impl Model {
@@ -54,12 +67,17 @@ impl Model {
             };
             BEFORE.iter().flat_map(at).collect()
         };
-        Ok(
-            foretold_by(&shown, &before, true).map(|observations| Foresight {
-                beliefs,
-                observations,
-            }),
-        )
+        let now = |i: usize| shown.components[i].clone();
+        let (observations, present) = (
+            foretold_by(&shown, &before, true),
+            foretold_by(&shown, &now, true),
+        );
+        let both = observations.zip(present);
+        Ok(both.map(|(observations, present)| Foresight {
+            beliefs,
+            observations,
+            present,
+        }))
     }
 
     /// The share of variance of what is shown some steps ahead that a smooth function of filtered means foretells.
@@ -191,4 +209,61 @@ fn explained((known, targets): &Rows<'_>, (others, truth): &Rows<'_>, ridge: Rid
         }
     }
     1.0 - left / f64::max(all, 1e-12)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points that go around a circle at a pace of their own: what is shown is where they are.
+    fn turning() -> Shown {
+        let place = |n: usize, t: usize| {
+            let share = |by: f64| (n as f64 * by).fract();
+            let pace = 0.4 * (share(0.618) - 0.5);
+            (
+                std::f64::consts::TAU * share(0.7549) + pace * t as f64,
+                pace,
+            )
+        };
+        let places: Vec<(usize, usize)> =
+            (0..80).flat_map(|n| (0..20).map(move |t| (n, t))).collect();
+        let shown = |&(n, t): &(usize, usize)| {
+            let (angle, _) = place(n, t);
+            vec![angle.cos(), angle.sin()]
+        };
+        Shown {
+            components: places.iter().map(shown).collect(),
+            places,
+        }
+    }
+
+    #[test]
+    fn a_state_foretells_what_a_place_does_not() {
+        let shown = turning();
+        let rows = row_of(&shown);
+        let place = |i: usize| shown.components[i].clone();
+        // Where it is and where it was tell the pace.
+        let state = |i: usize| {
+            let (sequence, step) = shown.places[i];
+            let before = rows[&(sequence, step.saturating_sub(4))];
+            let (now, then) = (&shown.components[i], &shown.components[before]);
+            let moved = now.iter().zip(then).map(|(a, b)| a - b);
+            now.iter().copied().chain(moved).collect()
+        };
+        let told = |point: &dyn Fn(usize) -> Vec<f64>| foretold_by(&shown, point, true).unwrap();
+        let (state, place) = (told(&state), told(&place));
+        assert!(state > 0.9 && place < state - 0.1, "{state} {place}");
+        let of = |beliefs: f64| Foresight {
+            beliefs,
+            observations: state,
+            present: place,
+        };
+        assert!(of(state).share_of_past().unwrap() > 0.99);
+        assert!(of(place).share_of_past().unwrap() < 0.01);
+        let nothing_added = Foresight {
+            observations: place,
+            ..of(place)
+        };
+        assert!(nothing_added.share_of_past().is_none());
+    }
 }

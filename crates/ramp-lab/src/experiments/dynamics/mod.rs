@@ -121,9 +121,9 @@ pub struct SystemResults {
     pub kalman_wide: WideR2,
     /// The same with more components.
     pub windows_wide: WideR2,
-    /// How much of what is observed 2 to 8 steps later RAMP's filtered beliefs foretell, and the last few observations themselves, on
-    /// test sequences: beliefs that foretell much less are folded.
-    pub foretold: Option<(f64, f64)>,
+    /// How much of what is observed 2 to 8 steps later RAMP's filtered beliefs foretell, the last few observations themselves, and the present
+    /// one alone, on test sequences: beliefs that foretell no more than the present one are folded.
+    pub foretold: Option<(f64, f64, f64)>,
     /// The starts, the chosen one first.
     pub starts: Vec<Tried>,
     /// How RAMP was trained.
@@ -296,7 +296,7 @@ impl DynamicsRun {
             },
             foretold: model
                 .foresight(&test_data, &all)?
-                .map(|f| (f.beliefs, f.observations)),
+                .map(|f| (f.beliefs, f.observations, f.present)),
             starts,
             training,
             portrait: Portrait::of(&points[1], &test.truth[colour], variables[colour].0),

@@ -1,7 +1,8 @@
 //! Frames to come: what training videos showed after moments at which beliefs about them were like the last belief about this one.
 //!
 //! Beliefs are filtered: they know the past only. A belief of the present that is a state tells the future as well as anything can, and
-//! training videos that passed through the same state show how it goes on; how far they go apart is how sure a prediction is.
+//! training videos that passed through nearly the same state show how it goes on. How far they go apart says which predictions are surer than others, and
+//! predictions of training videos from other training videos say how far off they are in all: intervals are as wide as they had to be there.
 
 use super::data::{Videos, wrapped};
 use super::probe::filtered;
@@ -29,10 +30,12 @@ pub struct Prediction {
 
 /// The chance that an interval is stated with.
 pub const STATED: f64 = 0.8;
-/// Moments of training videos that tell how it goes on. Between the fourth and the thirty-sixth of 39 lies the next one of the kind in
-/// four of five cases.
+/// Moments of training videos that tell how it goes on.
 const MOMENTS: usize = 39;
-const TAIL: usize = 4;
+/// Training videos that are predicted from the others.
+const CALIBRATED: usize = 400;
+/// The least spread of angles, in radians.
+const LEAST: f64 = 1e-4;
 /// The beliefs that make a moment, by steps before it.
 const LAGS: [usize; 2] = [0, 4];
 /// Videos whose predictions are drawn.
@@ -87,19 +90,36 @@ pub(super) fn predict(
         .flat_map(|video| (first..seen).map(move |step| (video, step)))
         .collect();
     let past: Vec<Vec<f64>> = places.iter().map(|&(v, t)| known.at(v, t)).collect();
+    // All steps ahead of a moment, by moments of training videos other than one.
+    let forecast = |now: Vec<f64>, but: Option<usize>| -> Vec<Forecast> {
+        let allowed = |i: usize| Some(places[i].0) != but;
+        let chosen = nearest(&past, &now, &allowed);
+        let after = |k: usize| {
+            let shown = chosen.iter().map(|&i| {
+                let (video, step) = places[i];
+                train_theta[video * steps + step + k + 1]
+            });
+            Forecast::of(shown.collect())
+        };
+        (0..ahead).map(after).collect()
+    };
+    let calibrated = (train_theta.len() / steps).min(CALIBRATED);
+    let practice: Vec<Vec<Forecast>> = (0..calibrated)
+        .into_par_iter()
+        .map(|video| forecast(known.at(video, seen - 1), Some(video)))
+        .collect();
+    let reach = |k: usize| {
+        let off = |video: usize| {
+            let forecast = &practice[video][k];
+            let angle = train_theta[video * steps + seen + k];
+            wrapped(forecast.centre - angle).abs() / forecast.spread
+        };
+        stated_quantile((0..calibrated).map(off).collect())
+    };
+    let reach: Vec<f64> = (0..ahead).map(reach).collect();
     let each: Vec<Vec<Forecast>> = (0..videos.sizes.sequences)
         .into_par_iter()
-        .map(|video| {
-            let chosen = nearest(&past, &fresh.at(video, seen - 1));
-            let forecast = |k: usize| {
-                let shown = chosen.iter().map(|&i| {
-                    let (video, step) = places[i];
-                    train_theta[video * steps + step + k + 1]
-                });
-                Forecast::of(shown.collect())
-            };
-            (0..ahead).map(forecast).collect()
-        })
+        .map(|video| forecast(fresh.at(video, seen - 1), None))
         .collect();
     let mean = |of: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
         let over = |k: usize| (0..each.len()).map(|video| of(video, k)).sum::<f64>();
@@ -111,8 +131,11 @@ pub(super) fn predict(
     let speed = |video: usize| wrapped(last(video) - theta(video, seen - 2));
     let prediction = Prediction {
         ramp: mean(&|v, k| off(each[v][k].centre, v, k)),
-        covered: mean(&|v, k| f64::from(u8::from(each[v][k].covers(theta(v, seen + k))))),
-        width: mean(&|v, k| each[v][k].high - each[v][k].low),
+        covered: mean(&|v, k| {
+            let inside = off(each[v][k].centre, v, k) <= reach[k] * each[v][k].spread;
+            f64::from(u8::from(inside))
+        }),
+        width: mean(&|v, k| 2.0 * reach[k] * each[v][k].spread),
         stay: mean(&|v, k| off(last(v), v, k)),
         go_on: mean(&|v, k| off(last(v) + speed(v) * (k + 1) as f64, v, k)),
     };
@@ -127,38 +150,37 @@ struct Forecast {
     angles: Vec<f64>,
     /// The mean direction.
     centre: f64,
-    /// How far the interval reaches below and above it.
-    low: f64,
-    high: f64,
+    /// The mean distance from it.
+    spread: f64,
 }
 
 impl Forecast {
     fn of(angles: Vec<f64>) -> Self {
-        let (x, y) = angles
-            .iter()
-            .fold((0.0, 0.0), |(x, y), a| (x + a.cos(), y + a.sin()));
+        let sum = |(x, y): (f64, f64), a: &f64| (x + a.cos(), y + a.sin());
+        let (x, y) = angles.iter().fold((0.0, 0.0), sum);
         let centre = f64::atan2(y, x);
-        let mut off: Vec<f64> = angles.iter().map(|a| wrapped(a - centre)).collect();
-        off.sort_by(f64::total_cmp);
-        let tail = TAIL.min(off.len().div_ceil(2));
+        let off = angles.iter().map(|a| wrapped(a - centre).abs());
         Forecast {
             centre,
-            low: off[tail - 1],
-            high: off[off.len() - tail],
+            spread: (off.sum::<f64>() / angles.len().max(1) as f64).max(LEAST),
             angles,
         }
     }
-
-    fn covers(&self, angle: f64) -> bool {
-        (self.low..=self.high).contains(&wrapped(angle - self.centre))
-    }
 }
 
-/// The moments next to one.
-fn nearest(past: &[Vec<f64>], now: &[f64]) -> Vec<usize> {
+/// What the next number of the kind does not exceed with the stated chance.
+fn stated_quantile(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    let place = (STATED * (numbers.len() + 1) as f64).ceil() as usize;
+    numbers[place.clamp(1, numbers.len()) - 1]
+}
+
+/// The allowed moments next to one.
+fn nearest(past: &[Vec<f64>], now: &[f64], allowed: &dyn Fn(usize) -> bool) -> Vec<usize> {
     let mut by_distance: Vec<(f64, usize)> = past
         .iter()
         .enumerate()
+        .filter(|(i, _)| allowed(*i))
         .map(|(i, then)| {
             let square = then.iter().zip(now).map(|(a, b)| (a - b) * (a - b));
             (square.sum(), i)
@@ -188,25 +210,32 @@ fn reciprocal_spread(points: &Points) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::f64::consts::PI;
 
     #[test]
     fn an_interval_holds_as_often_as_is_stated() {
-        // Angles around the far side of the circle, where they wrap.
-        let angle = |i: usize| wrapped(std::f64::consts::PI + ((i as f64 * 0.618).fract() - 0.5));
-        let mut held = 0;
-        for case in 0..500 {
-            let forecast = Forecast::of((0..MOMENTS).map(|i| angle(case * 40 + i)).collect());
-            held += usize::from(forecast.covers(angle(case * 40 + MOMENTS)));
-            assert!(forecast.high - forecast.low < 1.0, "wrapped the wrong way");
-        }
+        let number = |i: usize| (i as f64 * 0.618).fract();
+        let held = (0..500).filter(|case| {
+            let known = (0..39).map(|i| number(case * 40 + i)).collect();
+            number(case * 40 + 39) <= stated_quantile(known)
+        });
+        let held = held.count();
         assert!((380..=420).contains(&held), "{held} of 500");
+    }
+
+    #[test]
+    fn directions_are_averaged_around_the_circle() {
+        let forecast = Forecast::of(vec![PI - 0.1, -PI + 0.1, PI, -PI]);
+        assert!(wrapped(forecast.centre - PI).abs() < 1e-9);
+        assert!((forecast.spread - 0.05).abs() < 1e-9);
     }
 
     #[test]
     fn the_nearest_are_found() {
         let past: Vec<Vec<f64>> = (0..100).map(|i| vec![f64::from(i)]).collect();
-        let mut found = nearest(&past, &[70.2]);
+        let mut found = nearest(&past, &[70.2], &|i| i != 70);
         found.sort_unstable();
-        assert_eq!(found, (51..=89).collect::<Vec<_>>());
+        let expected: Vec<usize> = (51..=90).filter(|&i| i != 70).collect();
+        assert_eq!(found, expected);
     }
 }
