@@ -16,7 +16,7 @@ pub struct Bar {
     log: Log,
 }
 
-/// Lines in a log: at every tenth of the way, but not every moment.
+/// Lines in a log: at every tenth of the way, but not every moment, and none of what is done in a moment.
 struct Log {
     what: String,
     iterations: usize,
@@ -24,11 +24,12 @@ struct Log {
     from: (usize, Instant),
     tenth: usize,
     last: Instant,
+    silent: bool,
 }
 
 impl Log {
     /// Lines are never closer than this, but for the last.
-    const APART: Duration = Duration::from_secs(1);
+    const APART: Duration = Duration::from_secs(2);
 
     fn new(what: &str, iteration: usize, iterations: usize) -> Self {
         let now = Instant::now();
@@ -38,6 +39,7 @@ impl Log {
             from: (iteration, now),
             tenth: 10 * iteration / iterations.max(1),
             last: now,
+            silent: true,
         }
     }
 
@@ -45,10 +47,11 @@ impl Log {
     fn line(&mut self, iteration: usize, message: &str) -> Option<String> {
         let tenth = 10 * iteration / self.iterations.max(1);
         let last = iteration == self.iterations;
-        if tenth == self.tenth || !last && self.last.elapsed() < Self::APART {
+        let soon = self.last.elapsed() < Self::APART;
+        if tenth == self.tenth || soon && (self.silent || !last) {
             return None;
         }
-        (self.tenth, self.last) = (tenth, Instant::now());
+        (self.tenth, self.last, self.silent) = (tenth, Instant::now(), false);
         let done = iteration.saturating_sub(self.from.0).max(1);
         let left = self.iterations.saturating_sub(iteration);
         let seconds = self.from.1.elapsed().as_secs_f64() / done as f64 * left as f64;
@@ -196,5 +199,30 @@ impl Passing {
 impl Drop for Passing {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_has_a_line_at_every_tenth_and_none_of_a_moment() {
+        let mut log = Log::new("training", 0, 100);
+        assert_eq!(log.line(50, "m"), None);
+        assert_eq!(log.line(100, "m"), None);
+        let mut log = Log::new("training", 0, 100);
+        log.last -= Log::APART;
+        assert_eq!(log.line(5, "m"), None, "no tenth yet");
+        let line = log.line(10, "m").unwrap();
+        assert!(
+            line.starts_with("training: 10 of 100 iterations · m · "),
+            "{line}"
+        );
+        assert_eq!(log.line(20, "m"), None, "too soon");
+        assert_eq!(
+            log.line(100, "m").unwrap(),
+            "training: 100 of 100 iterations · m"
+        );
     }
 }

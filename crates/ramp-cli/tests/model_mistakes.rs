@@ -78,7 +78,7 @@ fn too_little_data_is_said_to_be() {
         ("\u{feff}", "is empty"),
         ("a,b\n", "no rows"),
         ("a,b\n1,2\n", "a single row"),
-        ("a,b\n1,2\n2,1\n", "holding out 0.2 of 2"),
+        ("a,b\n1,2\n2,1\n", "holdout 0.1 of 2"),
         ("a,a\n1,2\n", "more than one column named `a`"),
         ("a,\n1,2\n", "column 2 of"),
         ("a,b\n1,2\n3\n", "line 3"),

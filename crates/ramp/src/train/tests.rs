@@ -457,7 +457,7 @@ fn bad_settings_are_sentences() {
             validation: 0.0,
             ..spec()
         })
-        .contains("patience needs held-out samples")
+        .contains("patience needs validation samples")
     );
     assert!(
         say(TrainSpec {

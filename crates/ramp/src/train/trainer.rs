@@ -39,7 +39,8 @@ impl Fit {
     /// What to say if a model's free energy ended clearly worse than it began: with a learning rate that is far too high, weights settle where
     /// nothing can be learned any more, and every number is finite.
     pub fn fell(&self, spec: &TrainSpec) -> Option<TrainError> {
-        let last = &self.records[self.records.len().saturating_sub(10)..];
+        // A few steps prove nothing.
+        let last = &self.records[self.records.len().checked_sub(10)?..];
         let mean = last.iter().map(|r| r.free_energy).sum::<f64>() / last.len() as f64;
         let (from, to) = (
             self.records.first()?.free_energy,
