@@ -177,11 +177,11 @@ fn a_run_is_the_old_one_or_the_new_one() {
         let answer = faulty.answer();
         assert!(answer == new || !done && answer == old, "{fault}: neither");
         if !fault.starts_with("alloc") {
-            assert_eq!(faulty.leftovers(), [PathBuf::new(); 0], "{fault}");
+            assert_eq!(faulty.leftovers(), Vec::<PathBuf>::new(), "{fault}");
         }
         faulty.scene.does(&restore);
         assert_eq!(faulty.answer(), old, "{fault}");
-        assert_eq!(faulty.leftovers(), [PathBuf::new(); 0], "{fault}");
+        assert_eq!(faulty.leftovers(), Vec::<PathBuf>::new(), "{fault}");
     }
     assert!(failed > 25, "{failed}");
     for fault in faults() {

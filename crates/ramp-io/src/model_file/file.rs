@@ -186,7 +186,7 @@ pub struct ObservationSettings {
     /// The levels of a category, in order; all that occur without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub levels: Option<Vec<String>>,
-    /// Whether what it says of its latent's mean must rise, or fall, all along; as in [networks] without it.
+    /// Whether what it says of its latent's mean must rise, or fall, all along; as in the networks section without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub monotone: Option<bool>,
     /// Its network, in place of the general one.

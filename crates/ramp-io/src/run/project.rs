@@ -204,7 +204,7 @@ impl Project {
         let (Some(path), Some(used)) = (&self.file.data.file, own.table()) else {
             return Ok(Cow::Borrowed(own));
         };
-        let mut reader = SampleReader::open(&path, self.file.chain(), None)?;
+        let mut reader = SampleReader::open(path, self.file.chain(), None)?;
         if (reader.schema()).is_none_or(|schema| schema.fields().len() > most) {
             return Ok(Cow::Borrowed(own));
         }

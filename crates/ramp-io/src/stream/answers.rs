@@ -142,7 +142,7 @@ impl<'a, S: SampleSource> Answers<'a, S> {
     }
 
     /// For answers that go through sequences step by step: the model may be shorter than they are.
-    pub(super) fn as_long_as_trained(mut self) -> Self {
+    pub(super) fn at_trained_length(mut self) -> Self {
         self.unrolls = false;
         self
     }

@@ -90,7 +90,7 @@ impl Run {
             let (fields, cells): (Vec<_>, Vec<_>) = outlook.columns(part)?.into_iter().unzip();
             Ok(table_of(fields, cells)?.into())
         })
-        .as_long_as_trained())
+        .at_trained_length())
     }
 }
 

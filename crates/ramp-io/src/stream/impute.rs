@@ -17,6 +17,9 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
+/// What each sample of the support set weighs in a gap.
+type Weights<'a> = dyn Fn(&Gap) -> Vec<f64> + Sync + 'a;
+
 /// Gaps whose weights are computed together.
 const GAPS_AT_ONCE: usize = 512;
 
@@ -124,7 +127,7 @@ impl Filler {
         // The columns that change, for each copy.
         let mut filled = vec![BTreeMap::new(); copies];
         let mut cells = FilledCells::default();
-        let weights: Box<dyn Fn(&Gap) -> Vec<f64> + Sync + '_> = match &self.way {
+        let weights: Box<Weights<'_>> = match &self.way {
             Way::Tree(imputer) => {
                 let conditionals = imputer.conditionals(part.model, part.data)?;
                 Box::new(move |gap| conditionals.weights(gap.observation, gap.sample))

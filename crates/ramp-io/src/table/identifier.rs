@@ -64,7 +64,7 @@ impl Identifier {
                 match rows {
                     0..10 => None,
                     _ if without_gaps && each_once => Some(Identifier::RowNumber),
-                    0..Self::FEW => None,
+                    _ if rows < Self::FEW => None,
                     _ if numbers.rising => Some(Identifier::RowNumber),
                     _ if code && each_once && matches!(column.distinct, Distinct::Exactly(_)) => {
                         Some(Identifier::Code)

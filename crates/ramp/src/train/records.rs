@@ -56,7 +56,7 @@ impl Records {
             let every = 1 << self.power;
             self.held.retain(|r| r.iteration % every == 0);
         }
-        if record.iteration % (1 << self.power) == 0 {
+        if record.iteration.is_multiple_of(1 << self.power) {
             self.held.push(record.clone());
         }
         self.last = Some(record);
