@@ -108,7 +108,11 @@ fn a_model_file_from_init_passes_check_and_fit() {
 #[cfg(unix)]
 fn interrupted_and_resumed_it_ends_bit_for_bit_the_same() {
     let scene = Scene::new();
-    scene.mend("model.toml", "iterations = 5", "iterations = 400");
+    scene.mend(
+        "model.toml",
+        "iterations = 5",
+        "iterations = 6000\npatience = 100000",
+    );
     scene.does(&["fit", "model.toml", "--out", "whole"]);
 
     let child = scene

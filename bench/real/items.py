@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Made-up questionnaires with a second hidden trait: how extremely people answer.
+
+Eight items of five answers hang on one trait; people differ in how far from the middle they answer, whatever the item.
+Scores should follow the trait. Each questionnaire is fitted twice with the defaults (ordered levels, monotone) and with
+`monotone = false`; the same without extreme answering is what can be reached at all. A third kind of questionnaire has items
+that truly are not monotone ("about right" in the middle): there the rule costs. Standard library only; the table goes to
+bench/real/ITEMS.md, all numbers to bench/real/items.json. Nothing is tuned on these.
+
+example:
+  bench/real/items.py --ramp target/release/ramp
+"""
+import argparse
+import csv
+import json
+import math
+import pathlib
+import random
+import subprocess
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ITEMS = 8
+
+
+def made(rows, extreme, folded, seed):
+    """Answers from 1 to 5, and the trait behind them."""
+    rng = random.Random(seed)
+    answers, traits = [], []
+    for _ in range(rows):
+        trait = rng.gauss(0, 1)
+        spread = math.exp(extreme * rng.gauss(0, 1))
+        row = []
+        for item in range(ITEMS):
+            way = -1 if item % 4 == 3 else 1
+            signal = way * trait
+            if folded and item % 2:
+                signal = 1.2 * abs(trait) - 0.9
+            x = spread * (0.8 * signal + 0.7 * rng.gauss(0, 1))
+            row.append(1 + sum(x > cut for cut in (-1.2, -0.4, 0.4, 1.2)))
+        answers.append(row)
+        traits.append(trait)
+    return answers, traits
+
+
+def correlation(a, b):
+    n = len(a)
+    ma, mb = sum(a) / n, sum(b) / n
+    cov = sum((x - ma) * (y - mb) for x, y in zip(a, b))
+    return cov / math.sqrt(sum((x - ma) ** 2 for x in a) * sum((y - mb) ** 2 for y in b))
+
+
+def scores(ramp, folder, answers, monotone, seed):
+    names = [f"q{i + 1}" for i in range(ITEMS)]
+    with open(folder / "data.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        writer.writerows(answers)
+    rule = "" if monotone else "[networks]\nmonotone = false\n"
+    text = f'version = 1\n[data]\nfile = "data.csv"\n[tree]\nnewick = "({",".join(names)})trait;"\n{rule}[train]\nseed = {seed}\n'
+    (folder / "model.toml").write_text(text)
+    run = lambda *words: subprocess.run([ramp, *words], cwd=folder, check=True, capture_output=True)
+    run("fit", "model.toml", "--out", "run", "--overwrite")
+    run("infer", "run", "--data", "data.csv", "--out", "scores.csv")
+    with open(folder / "scores.csv") as file:
+        table = list(csv.DictReader(file))
+    column = next(name for name in table[0] if name.startswith("trait") and "mean" in name)
+    return [float(row[column]) for row in table]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ramp", default="target/release/ramp", type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--rows", default=2000, type=int)
+    parser.add_argument("--seeds", default=3, type=int)
+    chosen = parser.parse_args()
+    kinds = {"no extreme answering": (0.0, False), "extreme answering": (0.8, False), "half of the items not monotone": (0.0, True)}
+    found = []
+    for kind, (extreme, folded) in kinds.items():
+        for monotone in (True, False):
+            for seed in range(chosen.seeds):
+                answers, traits = made(chosen.rows, extreme, folded, seed)
+                with tempfile.TemporaryDirectory() as folder:
+                    got = scores(chosen.ramp, pathlib.Path(folder), answers, monotone, seed)
+                edge = [sum(abs(a - 3) for a in row) for row in answers]
+                row = {"kind": kind, "monotone": monotone, "seed": seed, "trait": abs(correlation(got, traits)), "extreme": abs(correlation(got, edge))}
+                found.append(row)
+                print(row, flush=True)
+    lines = ["# Items with a second hidden trait", "", "| questionnaire | monotone | correlation with the trait | with extreme answers |", "|---|---|---:|---:|"]
+    for kind in kinds:
+        for monotone in (True, False):
+            rows = [r for r in found if r["kind"] == kind and r["monotone"] == monotone]
+            mean = lambda key: sum(r[key] for r in rows) / len(rows)
+            lines.append(f"| {kind} | {'yes (default)' if monotone else 'no'} | {mean('trait'):.3f} | {mean('extreme'):.3f} |")
+    best = lambda kind: sum(r["trait"] for r in found if r["kind"] == kind and r["monotone"]) / chosen.seeds
+    ratio = best("extreme answering") / best("no extreme answering")
+    lines += ["", f"With extreme answering, scores reach {ratio:.3f} of what they reach without it (asked: 0.95). {chosen.rows} rows, {ITEMS} items of five answers, means over {chosen.seeds} seeds; `bench/real/items.py`."]
+    (HERE / "ITEMS.md").write_text("\n".join(lines) + "\n")
+    (HERE / "items.json").write_text(json.dumps(found, indent=1) + "\n")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
