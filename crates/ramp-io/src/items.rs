@@ -67,7 +67,7 @@ pub(crate) fn items_of(project: &Project) -> Result<Vec<Item>> {
     };
     let mut asked: Vec<Asked<'_>> = vec![];
     for observation in &project.encoder.observations {
-        let Some(latent) = latent_of(project, observation)? else {
+        let Some(latent) = tree.latent_of(tree.find(&observation.name)?) else {
             continue;
         };
         let answers = match &observation.encoding {
@@ -119,8 +119,9 @@ pub(crate) fn items_of(project: &Project) -> Result<Vec<Item>> {
         let span = first..first + answers.len();
         first = span.end;
         // In several dimensions, the coordinate that the item moves most.
-        let widths = belief.mean_array().shape()[1];
-        let curves = (0..widths).map(|c| belief.means(c)[span.clone()].to_vec());
+        let means = belief.mean_array();
+        let curve = |c: usize| -> Vec<f64> { span.clone().map(|row| means.row(row)[c]).collect() };
+        let curves = (0..means.shape()[1]).map(curve);
         let range = |c: &Vec<f64>| {
             c.iter().copied().fold(f64::NEG_INFINITY, f64::max)
                 - c.iter().copied().fold(f64::INFINITY, f64::min)
@@ -176,15 +177,6 @@ fn one_at_a_time(project: &Project, asked: &[Asked<'_>], rows: usize) -> Result<
     Ok(data)
 }
 
-/// The one latent that an observation hangs on.
-fn latent_of(project: &Project, observation: &Encoded) -> Result<Option<VariableId>> {
-    let tree = project.model.tree();
-    let factor = tree.factors_of(tree.find(&observation.name)?)[0];
-    let members = tree.variables_of(factor);
-    let latent = members.iter().find(|&&v| tree.is_latent(v)).copied();
-    Ok(latent.filter(|_| members.len() == 2))
-}
-
 /// Training rows at evenly spaced ranks of a number, each with the number.
 fn ranks(project: &Project, observation: &Encoded) -> Result<Vec<(usize, f32)>> {
     let seen = project.data.observation(&observation.name)?;
@@ -228,13 +220,9 @@ pub(crate) fn warnings(latent: &str, items: &[Item]) -> Vec<String> {
     let (up, down) = (of(Direction::Up), of(Direction::Down));
     let fewer = if up.len() < down.len() { &up } else { &down };
     if !fewer.is_empty() && up.len() != down.len() {
-        let (runs, others) = if fewer.len() == 1 {
-            ("runs", "others")
-        } else {
-            ("run", "others")
-        };
+        let runs = if fewer.len() == 1 { "runs" } else { "run" };
         warnings.push(format!(
-            "{} {runs} against the {others} of `{latent}`; right where they are worded the other way round, else look at the data",
+            "{} {runs} against the others of `{latent}`; right where they are worded the other way round, else look at the data",
             list(fewer)
         ));
     }

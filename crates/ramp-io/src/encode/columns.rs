@@ -1,6 +1,6 @@
 //! Columns of a table as observations: numbers on a scale, vectors, and levels of a category.
 
-use super::levels::Levels;
+use super::levels::{Levels, one_hot};
 use super::ordinal::{self, whole_levels};
 use super::scale::{Scale, ScaleKind};
 use super::{EncodeError, Encoding};
@@ -192,21 +192,7 @@ pub(super) fn encode_columns(
                 .flat_map(|row| parts.iter().map(move |p| p[row]))
                 .collect())
         }
-        Encoding::Categorical { levels } => {
-            let places = Levels::new(levels);
-            let mut values = vec![0.0; rows * levels.len()];
-            for (row, text) in columns[0].texts().iter().enumerate() {
-                let to = &mut values[row * levels.len()..][..levels.len()];
-                match text.as_deref().map(|text| places.find(text)) {
-                    Some(Some(level)) => to[level] = 1.0,
-                    other => {
-                        *unseen += u64::from(other.is_some());
-                        to.fill(f32::NAN);
-                    }
-                }
-            }
-            Ok(values)
-        }
+        Encoding::Categorical { levels } => Ok(one_hot(levels, columns[0], unseen)),
         Encoding::Ordinal { levels } => ordinal::encode(levels, columns[0], first_row, unseen),
         Encoding::Image { .. } => Err(EncodeError::TrainedOnImages.into()),
     }

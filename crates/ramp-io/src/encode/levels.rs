@@ -1,5 +1,6 @@
 //! The levels of a category, as cells spell them.
 
+use crate::table::Column;
 use std::collections::HashMap;
 
 /// Finds the level that a cell holds.
@@ -30,6 +31,23 @@ impl<'a> Levels<'a> {
         let same = || self.by_number.get(&number_bits(text)?);
         self.by_text.get(text).or_else(same).copied()
     }
+}
+
+/// A one for the level of every row and zeros for the others; a cell that holds no level is missing, and counted in `unseen`.
+pub(super) fn one_hot(levels: &[String], column: Column<'_>, unseen: &mut u64) -> Vec<f32> {
+    let places = Levels::new(levels);
+    let texts = column.texts();
+    let mut values = vec![0.0; texts.len() * levels.len()];
+    for (text, to) in texts.iter().zip(values.chunks_exact_mut(levels.len())) {
+        match text.as_deref().map(|text| places.find(text)) {
+            Some(Some(level)) => to[level] = 1.0,
+            other => {
+                *unseen += u64::from(other.is_some());
+                to.fill(f32::NAN);
+            }
+        }
+    }
+    values
 }
 
 fn number_bits(text: &str) -> Option<u64> {

@@ -1,7 +1,7 @@
 //! Ordered levels, such as the answers of a questionnaire: a one among zeros, in their order.
 
 use super::EncodeError;
-use super::levels::Levels;
+use super::levels::one_hot;
 use crate::Result;
 use crate::model_file::ModelFile;
 use crate::table::Column;
@@ -26,11 +26,8 @@ pub(crate) fn can_be_monotone(file: &ModelFile) -> Result<HashSet<String>> {
                 | [AnyFamily::Diagonal(DiagonalGaussian { dim: 1 })]
         )
     };
-    let observations = tree.observations().iter().filter(|&&x| {
-        let members = tree.variables_of(tree.factors_of(x)[0]);
-        let latent = members.iter().find(|&&v| tree.is_latent(v));
-        members.len() == 2 && latent.is_some_and(|&v| gaussian(tree.name(v)))
-    });
+    let observations = (tree.observations().iter())
+        .filter(|&&x| tree.latent_of(x).is_some_and(|v| gaussian(tree.name(v))));
     Ok(observations.map(|&x| tree.name(x).to_string()).collect())
 }
 
@@ -82,19 +79,7 @@ pub(super) fn encode(
         }
         return Ok(values);
     }
-    let places = Levels::new(levels);
-    let texts = column.texts();
-    let mut values = vec![0.0; texts.len() * count];
-    for (text, to) in texts.iter().zip(values.chunks_exact_mut(count)) {
-        match text.as_deref().map(|text| places.find(text)) {
-            Some(Some(level)) => to[level] = 1.0,
-            other => {
-                *unseen += u64::from(other.is_some());
-                to.fill(f32::NAN);
-            }
-        }
-    }
-    Ok(values)
+    Ok(one_hot(levels, column, unseen))
 }
 
 fn share(places: &[f64], x: f64, to: &mut [f32]) {

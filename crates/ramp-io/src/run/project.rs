@@ -76,15 +76,15 @@ impl Project {
             };
             return Err(in_file(too_few.into()));
         }
+        let apart = |share: f64| (count as f64 * share).round() as usize;
+        let apart = apart(file.data.holdout) + apart(file.data.validation);
+        let mut train = file.train_spec(count - apart.min(count))?;
         // Of a handful of samples, one at least.
-        for share in [&mut file.data.holdout, &mut file.data.validation] {
+        for share in [&mut train.holdout, &mut train.validation] {
             if *share > 0.0 && count > 2 {
                 *share = share.max(1.0 / count as f64);
             }
         }
-        let apart = |share: f64| (count as f64 * share).round() as usize;
-        let apart = apart(file.data.holdout) + apart(file.data.validation);
-        let mut train = file.train_spec(count - apart.min(count))?;
         if let Some(windows) = &windows {
             // Time decides what is held out, not chance.
             train.holdout = windows.held_out as f64 / count as f64;
@@ -272,11 +272,8 @@ fn build(
     let networks = tying.assign(&tree);
     // The network of what an observation tells its latent.
     let key_of = |x: VariableId| -> Option<String> {
-        let factor = tree.factors_of(x)[0];
-        let members = tree.variables_of(factor);
-        let latent = members.iter().find(|&&v| tree.is_latent(v))?;
-        let message = tree.message(factor, *latent)?;
-        (members.len() == 2).then(|| networks.keys[networks.of_message[message.index()]].clone())
+        let message = tree.message(tree.factors_of(x)[0], tree.latent_of(x)?)?;
+        Some(networks.keys[networks.of_message[message.index()]].clone())
     };
     let keys: Vec<Option<String>> = encoder
         .observations

@@ -170,6 +170,14 @@ impl FactorTree {
         &self.members[self.factor_starts[factor.index()]..self.factor_starts[factor.index() + 1]]
     }
 
+    /// The latent that an observation hangs on, where it is the only one and no other observation stands between them: their
+    /// factor joins these two.
+    pub fn latent_of(&self, observation: VariableId) -> Option<VariableId> {
+        let members = self.variables_of(*self.factors_of(observation).first()?);
+        let latent = members.iter().find(|&&v| self.is_latent(v)).copied();
+        latent.filter(|_| members.len() == 2)
+    }
+
     /// Whether every factor joins exactly two variables.
     pub fn is_pairwise(&self) -> bool {
         self.factors()

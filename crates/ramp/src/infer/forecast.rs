@@ -1,6 +1,7 @@
 //! What comes after the end of a sequence: beliefs handed on by forward messages alone, and observations as those of training
 //! reweighted at any step of a chain (MATH, "Imputation and prediction").
 
+use super::impute::reweighted;
 use super::{Filter, InferError, PointBelief};
 use crate::Result;
 use crate::data::{Dataset, Observation};
@@ -76,7 +77,6 @@ impl Forecaster {
 /// time, so each may be what any step has.
 pub struct SeriesSupport {
     belief: Belief,
-    prior: Vec<f64>,
     series: Vec<Candidates>,
 }
 
@@ -127,11 +127,7 @@ impl SeriesSupport {
                 })
             })
             .collect::<Result<_>>()?;
-        Ok(SeriesSupport {
-            belief,
-            prior,
-            series,
-        })
+        Ok(SeriesSupport { belief, series })
     }
 
     /// The samples and steps of a series' observations: those that weights are for.
@@ -139,25 +135,10 @@ impl SeriesSupport {
         &self.series[series].places
     }
 
-    /// The chance of each of a series' observations where the belief, as natural parameters, lacks it:
-    /// `∝ exp[Φ(q + m) − Φ(η0 + m)]`. They add up to one; there are none where no sample has the series.
+    /// The chance of each of a series' observations where the belief, as natural parameters, lacks it. They add up to one; there are none
+    /// where no sample has the series.
     pub fn weights(&self, series: usize, belief: &[f64]) -> Vec<f64> {
         let Candidates { messages, phi, .. } = &self.series[series];
-        let mut eta = belief.to_vec();
-        let mut weights: Vec<f64> = messages
-            .chunks_exact(self.prior.len())
-            .zip(phi)
-            .map(|(message, phi)| {
-                for ((e, q), m) in eta.iter_mut().zip(belief).zip(message) {
-                    *e = q + m;
-                }
-                self.belief.log_normalizer(&eta[..]) - phi
-            })
-            .collect();
-        let most = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        weights.iter_mut().for_each(|w| *w = (*w - most).exp());
-        let total: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|w| *w /= total);
-        weights
+        reweighted(&self.belief, belief, messages, phi)
     }
 }

@@ -4,6 +4,7 @@
 use super::{InferError, SupportSet};
 use crate::Result;
 use crate::data::Dataset;
+use crate::family::Belief;
 use crate::graph::VariableId;
 use crate::message::{Messages, Node};
 use crate::model::{Model, Workspace};
@@ -126,24 +127,29 @@ impl Conditionals<'_> {
                 *q += f64::from(self.messages.plane(m, d)[row]);
             }
         }
-        let mut eta = rest.clone();
-        let mut weights: Vec<f64> = leaf
-            .messages
-            .chunks_exact(rest.len())
-            .zip(&leaf.phi)
-            .map(|(message, phi)| {
-                for ((e, q), m) in eta.iter_mut().zip(&rest).zip(message) {
-                    *e = q + m;
-                }
-                leaf.node.belief.log_normalizer(&eta[..]) - phi
-            })
-            .collect();
-        let most = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        weights.iter_mut().for_each(|w| *w = (*w - most).exp());
-        let total: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|w| *w /= total);
-        weights
+        reweighted(&leaf.node.belief, &rest, &leaf.messages, &leaf.phi)
     }
+}
+
+/// The chance of each observation whose messages stand one after the other, with their `Φ(η0 + m)`, where the belief without it is `rest`:
+/// `∝ exp[Φ(rest + m) − Φ(η0 + m)]`. They add up to one.
+pub(super) fn reweighted(belief: &Belief, rest: &[f64], messages: &[f64], phi: &[f64]) -> Vec<f64> {
+    let mut eta = rest.to_vec();
+    let mut weights: Vec<f64> = messages
+        .chunks_exact(rest.len())
+        .zip(phi)
+        .map(|(message, phi)| {
+            for ((e, q), m) in eta.iter_mut().zip(rest).zip(message) {
+                *e = q + m;
+            }
+            belief.log_normalizer(&eta[..]) - phi
+        })
+        .collect();
+    let most = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    weights.iter_mut().for_each(|w| *w = (*w - most).exp());
+    let total: f64 = weights.iter().sum();
+    weights.iter_mut().for_each(|w| *w /= total);
+    weights
 }
 
 /// The latent that an observation speaks to first, and the message by which it does.

@@ -38,8 +38,8 @@ pub struct TrainSpec {
     pub mask_warmup: usize,
     /// The fraction of samples that training never touches: they judge what was learned.
     pub holdout: f64,
-    /// Whether the last samples are held out, and those before them choose the weights, in place of any: windows of a series,
-    /// whose neighbours overlap, come in order of time.
+    /// Whether the last samples are held out, and those before them choose the weights, in place of any: of windows of a series, whose
+    /// neighbours overlap, those of the last time come last.
     pub holdout_last: bool,
     /// The fraction of samples that are not learned from but choose the weights: the best on them are kept.
     pub validation: f64,
