@@ -57,7 +57,8 @@ enum Command {
     Fit(fit::Fit),
     /// Write the posterior of every latent for every row
     #[command(
-        after_help = "Example:\n  ramp infer out/questionnaire --data examples/questionnaire/answers.csv --out latents.csv --keep person"
+        after_help = "Example:\n  ramp infer out/questionnaire --data examples/questionnaire/answers.csv --out latents.csv --keep person\n  \
+                      produce_arrow | ramp infer out/questionnaire - | consume_arrow     streams of any length, in constant memory"
     )]
     Infer(stream::About),
     /// Fill what is missing

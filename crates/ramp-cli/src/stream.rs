@@ -7,21 +7,30 @@ use clap::Args;
 use ramp_io::Run;
 use ramp_io::source::SampleReader;
 use ramp_io::stream::{
-    Answers, Draws, FilledCells, OutputOptions, StreamError, Written, check_output,
+    Answers, Draws, FilledCells, OutputOptions, Progress, StreamError, Written, check_output,
 };
+use ramp_io::table::read_stream;
+use std::io::{ErrorKind, IsTerminal};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+
+/// Standard input or output, by their usual sign.
+const DASH: &str = "-";
+const STDOUT: &str = "standard output";
 
 #[derive(Args)]
 pub struct About {
     /// Run folder of a finished fit
     run: PathBuf,
-    /// Rows to work on: .csv, .tsv, .parquet, .arrow, .npy, .npz [default: those that the run was fitted to]
+    /// Within a pipeline: an Arrow stream from standard input to standard output, as `--data - --out -`
+    #[arg(value_name = "-", value_parser = [DASH], conflicts_with_all = ["data", "out"])]
+    pipe: Option<String>,
+    /// Rows to work on: .csv, .tsv, .parquet, .arrow, .npy, .npz, or - for an Arrow stream from standard input [default: those that the run was fitted to]
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Where to write; the ending says the format
-    #[arg(long)]
-    out: PathBuf,
+    /// Where to write; the ending says the format, - is an Arrow stream to standard output
+    #[arg(long, required_unless_present = "pipe")]
+    out: Option<PathBuf>,
     /// Columns of the data to keep in the output
     #[arg(long, value_delimiter = ',')]
     keep: Vec<String>,
@@ -34,10 +43,10 @@ pub struct About {
 pub struct Impute {
     /// Run folder of a finished fit
     run: PathBuf,
-    /// Rows with gaps: .csv, .tsv, .parquet, .arrow [default: those that the run was fitted to]
+    /// Rows with gaps: .csv, .tsv, .parquet, .arrow, or - for an Arrow stream from standard input [default: those that the run was fitted to]
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Where to write; the ending says the format
+    /// Where to write; the ending says the format, - is an Arrow stream to standard output
     #[arg(long)]
     out: PathBuf,
     /// Draw so many filled copies of every row, told apart by a column `draw`, in place of one best guess
@@ -51,27 +60,34 @@ pub struct Impute {
 impl About {
     pub fn infer(self) -> Result<Ending, Failure> {
         let run = Run::open(&self.run)?;
-        let (reader, options) = self.open(&run)?;
-        write(run.infer(reader, options), &self.out)
+        let (reader, options, out) = self.open(&run)?;
+        write(run.infer(reader, options), &out)
     }
 
     pub fn score(self) -> Result<Ending, Failure> {
         let run = Run::open(&self.run)?;
-        let (reader, options) = self.open(&run)?;
-        write(run.score(reader, options)?, &self.out)
+        let (reader, options, out) = self.open(&run)?;
+        write(run.score(reader, options)?, &out)
     }
 
-    fn open(&self, run: &Run) -> Result<(SampleReader, OutputOptions), Failure> {
+    fn open(&self, run: &Run) -> Result<(SampleReader, OutputOptions, PathBuf), Failure> {
         let options = OutputOptions::default()
             .keep(self.keep.clone())
             .long(self.long);
+        let dash = || PathBuf::from(DASH);
+        // One of the two is there, or the arguments were refused.
+        let out = self.out.clone().unwrap_or_else(dash);
+        let data = self
+            .data
+            .clone()
+            .or_else(|| self.pipe.as_ref().map(|_| dash()));
         let reader = open(
             run,
-            self.data.as_deref(),
-            Some(&self.out),
+            data.as_deref(),
+            Some(&out),
             options.needs_all_columns(),
         )?;
-        Ok((reader, options))
+        Ok((reader, options, out))
     }
 }
 
@@ -106,21 +122,49 @@ pub fn open(
     out: Option<&Path>,
     all_columns: bool,
 ) -> Result<SampleReader, Failure> {
+    let piped = data.is_some_and(is_dash);
     let data = match data {
         Some(data) => data.to_path_buf(),
         None => run.data_file()?,
     };
-    let Some(out) = out else {
-        return Ok(run.read(&data, all_columns)?);
+    let read = || match piped {
+        true => from_standard_input(run),
+        false => Ok(run.read(&data, all_columns)?),
     };
+    let Some(out) = out else {
+        return read();
+    };
+    if is_dash(out) {
+        if std::io::stdout().is_terminal() {
+            return Err(Failure::user(
+                "standard output is a terminal, and an Arrow stream is not for people to read; pipe it into a program or a file, or name a file with --out",
+            ));
+        }
+        return read();
+    }
     check_output(run, &data, out)?;
-    let reader = run.read(&data, all_columns)?;
+    let reader = read()?;
     let folder = out
         .parent()
         .filter(|p| !p.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     printing::check_writable(folder)?;
     Ok(reader)
+}
+
+fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == DASH
+}
+
+fn from_standard_input(run: &Run) -> Result<SampleReader, Failure> {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Err(Failure::user(
+            "standard input is a terminal, and an Arrow stream is wanted; pipe one in, or name a file with --data",
+        ));
+    }
+    let table = read_stream(Path::new("standard input"), stdin)?;
+    Ok(run.read_stream(table)?)
 }
 
 /// Writes answers with a progress bar, and says how it ended.
@@ -137,13 +181,17 @@ fn write_with(
     let written = {
         // The bar is gone before anything is printed.
         let mut bar = Passing::new();
-        answers.write(out, |at| {
+        let progress = |at: Progress| {
             bar.at(at.rows, at.fraction);
             match interrupt::wished() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
-        })
+        };
+        match is_dash(out) {
+            true => answers.write_stream(Path::new(STDOUT), std::io::stdout(), progress),
+            false => answers.write(out, progress),
+        }
     };
     match written {
         Ok(written) => {
@@ -154,11 +202,24 @@ fn write_with(
                 );
             }
             let about = about(&written);
-            say!("{about}wrote {} rows to {}\n", written.rows, out.display());
+            // Where the rows themselves go to standard output, nothing else does.
+            match is_dash(out) {
+                true => note!("{about}wrote {} rows to {STDOUT}", written.rows),
+                false => say!("{about}wrote {} rows to {}\n", written.rows, out.display()),
+            }
+            Ok(Ending::Done)
+        }
+        // Whoever reads has had enough.
+        Err(ramp_io::Error::File { source, .. })
+            if is_dash(out) && source.kind() == ErrorKind::BrokenPipe =>
+        {
             Ok(Ending::Done)
         }
         Err(ramp_io::Error::Stream(StreamError::Interrupted { .. })) => {
-            note!("stopped; nothing was written to {}", out.display());
+            match is_dash(out) {
+                true => note!("stopped; the stream ends in the middle"),
+                false => note!("stopped; nothing was written to {}", out.display()),
+            }
             Ok(Ending::Interrupted)
         }
         Err(error) => Err(error.into()),

@@ -224,6 +224,12 @@ impl Run {
         SampleReader::from_table(reader, self.chain.as_ref())
     }
 
+    /// Data for this run from a table that may be longer than memory, such as one that comes through a pipe; the rows of a sequence stand together.
+    pub fn read_stream(&self, reader: Box<dyn TableReader>) -> Result<SampleReader> {
+        self.needed(&reader.schema(), None)?;
+        SampleReader::from_stream(reader, self.chain.as_ref())
+    }
+
     /// The columns that the model needs, all of which the data must have.
     fn needed(&self, schema: &Schema, path: Option<&Path>) -> Result<Vec<String>, RunError> {
         let mut needed = self.encoder.columns();

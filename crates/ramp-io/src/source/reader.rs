@@ -81,21 +81,28 @@ impl SampleReader {
         };
         Ok(SampleReader {
             path: Some(path.to_path_buf()),
-            form,
-            row: 0,
-            most: usize::MAX,
+            ..Self::of(form)
         })
     }
 
     /// Samples from a table that comes from elsewhere, such as one in memory: see [`BatchReader`](crate::table::BatchReader).
     /// Rows of a sequence may stand anywhere, so those of a chain are held together in memory.
     pub fn from_table(reader: Box<dyn TableReader>, chain: Option<&Chain>) -> Result<Self> {
-        Ok(SampleReader {
+        Ok(Self::of(Form::of_table(reader, chain, true)))
+    }
+
+    /// Samples from a table that may be longer than memory, such as one that comes through a pipe: the rows of a sequence stand together.
+    pub fn from_stream(reader: Box<dyn TableReader>, chain: Option<&Chain>) -> Result<Self> {
+        Ok(Self::of(Form::of_table(reader, chain, false)))
+    }
+
+    fn of(form: Form) -> Self {
+        SampleReader {
             path: None,
-            form: Form::of_table(reader, chain, true),
+            form,
             row: 0,
             most: usize::MAX,
-        })
+        }
     }
 
     /// The file that is read, if it is one.

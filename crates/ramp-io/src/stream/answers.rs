@@ -3,12 +3,14 @@
 use super::StreamError;
 use crate::run::Run;
 use crate::source::{SampleReader, Samples, SourceError};
-use crate::table::{TableWriter, check_format, create_table};
+use crate::table::{TableWriter, check_format, create_table, write_stream};
 use crate::{Error, Result};
 use arrow_array::RecordBatch;
+use arrow_schema::Schema;
 use ramp::data::Dataset;
 use ramp::model::Model;
 use ramp::storage::same_file;
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -194,19 +196,41 @@ impl<'a, S: SampleSource> Answers<'a, S> {
     /// Writes all answers into a file, which takes its place at the end, whole. After every batch `progress` is told how far it is
     /// and says whether to go on; where it breaks off, nothing is written.
     pub fn write(
+        self,
+        to: &Path,
+        progress: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Written> {
+        self.write_by(to, |schema| create_table(to, schema), progress)
+    }
+
+    /// Writes all answers into a pipe as an Arrow IPC stream, each batch as soon as it is there; errors call the pipe by this name. Where
+    /// `progress` breaks off, the stream ends after the last batch, without the mark of its end.
+    pub fn write_stream(
+        self,
+        name: &Path,
+        pipe: impl Write + Send + 'static,
+        progress: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Written> {
+        self.write_by(name, |schema| write_stream(name, pipe, schema), progress)
+    }
+
+    fn write_by(
         mut self,
         to: &Path,
+        create: impl FnOnce(&Schema) -> Result<Box<dyn TableWriter>>,
         mut progress: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Written> {
+        let mut create = Some(create);
         let mut writer: Option<Box<dyn TableWriter>> = None;
         let mut rows = 0;
         while let Some(batch) = self.next_batch()? {
             rows += batch.num_rows() as u64;
-            let writer = match &mut writer {
-                Some(writer) => writer,
-                None => writer.insert(create_table(to, batch.schema_ref())?),
-            };
-            writer.write(&batch)?;
+            if let Some(create) = create.take() {
+                writer = Some(create(batch.schema_ref())?);
+            }
+            if let Some(writer) = &mut writer {
+                writer.write(&batch)?;
+            }
             let at = Progress {
                 rows,
                 fraction: self.source.progress(),

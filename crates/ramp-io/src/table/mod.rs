@@ -62,6 +62,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -106,6 +107,39 @@ pub fn open_columns(path: &Path, wanted: &[String]) -> Result<Box<dyn TableReade
     open(path, Some(wanted))
 }
 
+/// Reads an Arrow IPC stream (or file) from a pipe, such as standard input; errors call it by this name. One batch is held at a time.
+///
+/// ```
+/// use ramp_io::arrow::{ArrayRef, Int64Array};
+/// use ramp_io::table::{column, read_stream, table, write_stream};
+/// let ages: ArrayRef = std::sync::Arc::new(Int64Array::from(vec![34, 7]));
+/// let people = table([("age", ages)])?;
+///
+/// let mut sent = tempfile::tempfile().unwrap();
+/// let mut writer = write_stream("a pipe".as_ref(), sent.try_clone().unwrap(), people.schema_ref())?;
+/// writer.write(&people)?;
+/// writer.finish()?;
+///
+/// std::io::Seek::rewind(&mut sent).unwrap();
+/// let mut reader = read_stream("a pipe".as_ref(), sent)?;
+/// assert_eq!(column(&reader.next(10)?.unwrap(), "age")?.numbers(0)?, [34.0, 7.0]);
+/// # Ok::<(), ramp_io::Error>(())
+/// ```
+pub fn read_stream(name: &Path, pipe: impl Read + Send + 'static) -> Result<Box<dyn TableReader>> {
+    Ok(Box::new(ipc::IpcReader::of_pipe(name, Box::new(pipe))?))
+}
+
+/// Starts an Arrow IPC stream of these columns in a pipe, such as standard output. What is written is on its way at once, so it cannot be
+/// taken back.
+pub fn write_stream(
+    name: &Path,
+    pipe: impl Write + Send + 'static,
+    schema: &Schema,
+) -> Result<Box<dyn TableWriter>> {
+    let schema = checked_schema(name, schema)?;
+    Ok(Box::new(ipc::IpcStreamWriter::create(name, pipe, schema)?))
+}
+
 fn open(path: &Path, wanted: Option<&[String]>) -> Result<Box<dyn TableReader>> {
     check_there(path)?;
     Ok(match Format::of(path)? {
@@ -136,12 +170,24 @@ pub fn check_format(path: &Path) -> Result<()> {
 /// Starts a table of these columns in a file; missing folders are made.
 pub fn create_table(path: &Path, schema: &Schema) -> Result<Box<dyn TableWriter>> {
     let format = Format::of(path)?;
-    let in_file = || path.to_path_buf();
-    if schema.fields().is_empty() {
-        return Err(TableError::NothingToWrite { path: in_file() }.into());
-    }
     if path.is_dir() {
-        return Err(TableError::OutputIsFolder { path: in_file() }.into());
+        let path = path.to_path_buf();
+        return Err(TableError::OutputIsFolder { path }.into());
+    }
+    let schema = checked_schema(path, schema)?;
+    Ok(match format {
+        Format::Separated(separator) => Box::new(csv::CsvWriter::create(path, separator, schema)?),
+        Format::Parquet => Box::new(parquet::ParquetWriter::create(path, schema)?),
+        Format::Arrow => Box::new(ipc::IpcWriter::create(path, schema)?),
+        Format::NumPy { archive } => Box::new(npy::NpyWriter::create(path, archive, schema)?),
+    })
+}
+
+/// The columns as they are written, if all of them can be.
+fn checked_schema(path: &Path, schema: &Schema) -> Result<SchemaRef> {
+    if schema.fields().is_empty() {
+        let path = path.to_path_buf();
+        return Err(TableError::NothingToWrite { path }.into());
     }
     column::check_names(path, schema)?;
     for field in schema.fields() {
@@ -152,13 +198,7 @@ pub fn create_table(path: &Path, schema: &Schema) -> Result<Box<dyn TableWriter>
     // Any cell may be missing, whatever file the columns come from.
     let nullable = |field: &Arc<Field>| Field::new(field.name(), field.data_type().clone(), true);
     let fields: Vec<Field> = schema.fields().iter().map(nullable).collect();
-    let schema = Arc::new(Schema::new(fields));
-    Ok(match format {
-        Format::Separated(separator) => Box::new(csv::CsvWriter::create(path, separator, schema)?),
-        Format::Parquet => Box::new(parquet::ParquetWriter::create(path, schema)?),
-        Format::Arrow => Box::new(ipc::IpcWriter::create(path, schema)?),
-        Format::NumPy { archive } => Box::new(npy::NpyWriter::create(path, archive, schema)?),
-    })
+    Ok(Arc::new(Schema::new(fields)))
 }
 
 /// A good number of rows to read at once: small enough for memory, large enough that no time is lost between.

@@ -5,7 +5,7 @@ use arrow_buffer::{Buffer, MutableBuffer};
 use arrow_ipc::{Footer, Message, RecordBatch};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 
 const MAGIC: &[u8] = b"ARROW1";
 
@@ -19,14 +19,53 @@ const MOST_ROWS: i64 = 1 << 32;
 const LARGEST_UNCHECKED: u64 = 1 << 30;
 const LARGEST_RATIO: u64 = 200;
 
-/// The messages of a file.
+/// Memory that is taken at a time for a body whose length nothing but the stream itself vouches for.
+const PIECE: u64 = 1 << 20;
+
+/// The messages of a file, or of a pipe.
 pub(super) struct Messages {
-    file: File,
+    bytes: Bytes,
     /// Where the next message begins.
     at: u64,
-    length: u64,
+    /// Of a pipe, nobody knows how long it is.
+    length: Option<u64>,
     /// Where the messages of a file begin, the next one first; a stream has them one after the other.
     blocks: Option<VecDeque<u64>>,
+}
+
+/// Where bytes come from.
+enum Bytes {
+    File(File),
+    /// What comes once and in order, and how many bytes of it have come.
+    Pipe(BufReader<Box<dyn Read + Send>>, u64),
+}
+
+impl Bytes {
+    /// Reads at a place of a file; of a pipe, what lies before it is passed over.
+    fn seek(&mut self, to: u64) -> io::Result<()> {
+        match self {
+            Bytes::File(file) => file.seek(SeekFrom::Start(to)).map(drop),
+            Bytes::Pipe(pipe, at) => {
+                let over = to.saturating_sub(*at);
+                *at += io::copy(&mut pipe.by_ref().take(over), &mut io::sink())?;
+                Ok(())
+            }
+        }
+    }
+
+    fn read_exact(&mut self, to: &mut [u8]) -> Result<(), Damage> {
+        let read = match self {
+            Bytes::File(file) => file.read_exact(to),
+            Bytes::Pipe(pipe, at) => {
+                *at += to.len() as u64;
+                pipe.read_exact(to)
+            }
+        };
+        read.map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => Damage::CutOff,
+            _ => error.into(),
+        })
+    }
 }
 
 /// A message: what it says, and where its body is.
@@ -45,26 +84,66 @@ impl Envelope {
 impl Messages {
     pub(super) fn new(file: File, length: u64) -> Self {
         Self {
-            file,
+            bytes: Bytes::File(file),
             at: 0,
-            length,
+            length: Some(length),
             blocks: None,
         }
     }
 
+    /// The messages of what comes through a pipe: a stream, or a file, whose messages lie in the same order before its footer.
+    pub(super) fn of_pipe(mut pipe: Box<dyn Read + Send>) -> Result<Self, Damage> {
+        let mut start = vec![];
+        pipe.by_ref().take(8).read_to_end(&mut start)?;
+        if start.starts_with(MAGIC) {
+            // Some writers fill up to 64 bytes after the mark.
+            for _ in 0..8 {
+                start.clear();
+                pipe.by_ref().take(8).read_to_end(&mut start)?;
+                if start != [0; 8] {
+                    break;
+                }
+            }
+        }
+        let start: Box<dyn Read + Send> = Box::new(Cursor::new(start).chain(pipe));
+        Ok(Self {
+            bytes: Bytes::Pipe(BufReader::new(start), 0),
+            at: 0,
+            length: None,
+            blocks: None,
+        })
+    }
+
     pub(super) fn progress(&self) -> Option<f64> {
-        (self.length > 0).then(|| self.at as f64 / self.length as f64)
+        let length = self.length.filter(|&length| length > 0)?;
+        Some(self.at as f64 / length as f64)
+    }
+
+    /// Whether so many bytes may still come.
+    fn has(&self, length: u64) -> bool {
+        self.length.is_none_or(|all| all - self.at >= length)
     }
 
     fn bytes(&mut self, length: u64) -> Result<Vec<u8>, Damage> {
-        if self.length - self.at < length {
+        if !self.has(length) {
             return Err(Damage::CutOff);
         }
         let mut bytes = vec![0; length as usize];
-        self.file.seek(SeekFrom::Start(self.at))?;
-        self.file.read_exact(&mut bytes)?;
+        self.bytes.seek(self.at)?;
+        self.bytes.read_exact(&mut bytes)?;
         self.at += length;
         Ok(bytes)
+    }
+
+    /// Whether nothing comes any more.
+    fn at_end(&mut self) -> Result<bool, Damage> {
+        if let Bytes::Pipe(..) = &self.bytes {
+            self.bytes.seek(self.at)?;
+        }
+        Ok(match &mut self.bytes {
+            Bytes::File(_) => self.length == Some(self.at),
+            Bytes::Pipe(pipe, _) => pipe.fill_buf()?.is_empty(),
+        })
     }
 
     fn number(&mut self) -> Result<u32, Damage> {
@@ -74,7 +153,7 @@ impl Messages {
 
     /// Whether the file has a footer; else it may be a stream.
     pub(super) fn is_file(&mut self) -> Result<bool, Damage> {
-        let start = self.bytes(self.length.min(8))?;
+        let start = self.bytes(self.length.unwrap_or(0).min(8))?;
         self.at = 0;
         if start.starts_with(b"FEA1") {
             return Err(Damage::OldFeather);
@@ -84,12 +163,13 @@ impl Messages {
 
     pub(super) fn read_footer(&mut self) -> Result<Vec<u8>, Damage> {
         let tail = 4 + MAGIC.len() as u64;
-        self.at = self.length.checked_sub(tail).ok_or(Damage::CutOff)?;
+        let length = self.length.unwrap_or(0);
+        self.at = length.checked_sub(tail).ok_or(Damage::CutOff)?;
         let size = u64::from(self.number()?);
         if self.bytes(MAGIC.len() as u64)? != MAGIC {
             return Err(Damage::CutOff);
         }
-        let start = self.length.checked_sub(tail + size);
+        let start = length.checked_sub(tail + size);
         self.at = start
             .filter(|_| size <= LONGEST_DESCRIPTION)
             .ok_or(Damage::Footer)?;
@@ -102,7 +182,9 @@ impl Messages {
         let batches = footer.recordBatches().into_iter().flatten();
         let place = |block: &arrow_ipc::Block| {
             let place = u64::try_from(block.offset()).ok();
-            place.filter(|&at| at < self.length).ok_or(Damage::Footer)
+            place
+                .filter(|&at| self.length.is_some_and(|length| at < length))
+                .ok_or(Damage::Footer)
         };
         let blocks = dictionaries.chain(batches).map(place);
         self.blocks = Some(blocks.collect::<Result<_, _>>()?);
@@ -110,14 +192,14 @@ impl Messages {
     }
 
     pub(super) fn next(&mut self) -> Result<Option<Envelope>, Damage> {
-        match &mut self.blocks {
-            Some(blocks) => match blocks.pop_front() {
-                Some(block) => self.at = block,
-                None => return Ok(None),
-            },
+        if let Some(blocks) = &mut self.blocks {
+            let Some(block) = blocks.pop_front() else {
+                return Ok(None);
+            };
+            self.at = block;
+        } else if self.at_end()? {
             // The mark at the end may be left out.
-            None if self.at == self.length => return Ok(None),
-            None => {}
+            return Ok(None);
         }
         // Before version 0.15 there was no mark before the length.
         let size = match self.number()? {
@@ -138,18 +220,29 @@ impl Messages {
         };
         let length = envelope.message()?.bodyLength();
         envelope.body_length = u64::try_from(length).map_err(|_| Damage::Damaged)?;
-        if envelope.body_length > self.length - self.at {
+        if !self.has(envelope.body_length) {
             return Err(Damage::CutOff);
         }
-        self.at += envelope.body_length;
+        let end = self.at.checked_add(envelope.body_length);
+        self.at = end.ok_or(Damage::Damaged)?;
         Ok(Some(envelope))
     }
 
     /// The bytes of a message's columns.
     pub(super) fn body(&mut self, envelope: &Envelope) -> Result<Buffer, Damage> {
-        let mut bytes = MutableBuffer::from_len_zeroed(envelope.body_length as usize);
-        self.file.seek(SeekFrom::Start(envelope.body))?;
-        self.file.read_exact(bytes.as_slice_mut())?;
+        let mut bytes = MutableBuffer::new(0);
+        self.bytes.seek(envelope.body)?;
+        while (bytes.len() as u64) < envelope.body_length {
+            let left = envelope.body_length - bytes.len() as u64;
+            // A pipe can claim anything: never more than twice what has come.
+            let next = match self.length {
+                Some(_) => left,
+                None => left.min(PIECE.max(bytes.len() as u64)),
+            };
+            let first = bytes.len();
+            bytes.resize(first + next as usize, 0);
+            self.bytes.read_exact(&mut bytes.as_slice_mut()[first..])?;
+        }
         Ok(bytes.into())
     }
 }

@@ -1,4 +1,4 @@
-//! Arrow IPC tables: files (also called Feather) and streams, decoded by the official crate.
+//! Arrow IPC tables: files (also called Feather) and streams, also through a pipe, decoded by the official crate.
 //!
 //! Messages are found here, so that every length is checked against the file before memory is taken for it. A record batch is
 //! read whole, so reading takes as much memory as the largest batch of a file.
@@ -6,7 +6,7 @@
 mod message;
 mod write;
 
-pub(super) use write::IpcWriter;
+pub(super) use write::{IpcStreamWriter, IpcWriter};
 
 use super::column::{self, unread_field};
 use super::guard::{guarded, unusable};
@@ -21,6 +21,7 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use message::{Messages, check_batch};
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -88,12 +89,24 @@ impl IpcReader {
             let schema = footer.schema().ok_or_else(|| damaged(Damage::Footer))?;
             Described::of(path, schema)?
         } else {
-            let strange = || unusable(path, Damage::NotArrow);
-            let first = messages.next().ok().flatten().ok_or_else(strange)?;
-            let message = first.message().map_err(|_| strange())?;
-            let schema = message.header_as_schema().ok_or_else(strange)?;
-            Described::of(path, schema)?
+            first_schema(path, &mut messages)?
         };
+        Self::of(path, messages, described, wanted)
+    }
+
+    /// What comes through a pipe, by the name that people know it by.
+    pub(super) fn of_pipe(name: &Path, pipe: Box<dyn Read + Send>) -> Result<Self> {
+        let mut messages = Messages::of_pipe(pipe).map_err(|why| unusable(name, why))?;
+        let described = first_schema(name, &mut messages)?;
+        Self::of(name, messages, described, None)
+    }
+
+    fn of(
+        path: &Path,
+        messages: Messages,
+        described: Described,
+        wanted: Option<&[String]>,
+    ) -> Result<Self> {
         let fields = described.schema.fields();
         if fields.is_empty() {
             return Err(unusable(path, Damage::NoColumns).into());
@@ -210,6 +223,15 @@ impl TableReader for IpcReader {
     fn progress(&self) -> Option<f64> {
         self.messages.progress()
     }
+}
+
+/// The schema that a stream begins with.
+fn first_schema(path: &Path, messages: &mut Messages) -> Result<Described, TableError> {
+    let strange = || unusable(path, Damage::NotArrow);
+    let first = messages.next().ok().flatten().ok_or_else(strange)?;
+    let message = first.message().map_err(|_| strange())?;
+    let schema = message.header_as_schema().ok_or_else(strange)?;
+    Described::of(path, schema)
 }
 
 /// The field that a column of the file becomes: flat, or without a reading.
