@@ -95,7 +95,7 @@ impl SeriesSupport {
         let time = model.tree().time_axis().ok_or(InferError::NotAChain)?;
         let step = ChainStep::new(model)?.ok_or(InferError::NotAChain)?;
         let belief = step.family().clone();
-        let prior = step.belief(&step.silence());
+        let prior = step.belief(&step.no_messages());
         let series = time
             .series()
             .iter()
