@@ -6,11 +6,12 @@ use crate::printing;
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::family::Belief;
+use ramp::infer::Calibration;
 use ramp::storage::StorageError;
 use ramp::train::{Record, Records};
 use ramp_cli::report::{
-    Band, Contribution, Coordinate, DataColumn, FreeEnergy, ItemCurve, Latent, OverTime, Prior,
-    Report, Sequence, StepCurve, TrainingPoint, Values, Variable, page,
+    Band, Contribution, Coordinate, DataColumn, FreeEnergy, HeldOutRanks, ItemCurve, Latent,
+    OverTime, Prior, Report, Sequence, StepCurve, TrainingPoint, Values, Variable, page,
 };
 use ramp_io::encode::Encoding;
 use ramp_io::items;
@@ -229,6 +230,7 @@ pub fn build(
                 held_out: findings.steps.iter().map(|s| s.1).collect(),
             }],
         }),
+        ranks: findings.calibration.as_ref().map(held_out_ranks),
         over_time: over_time(project)?,
     })
 }
@@ -394,6 +396,32 @@ fn coordinates(name: &str, belief: &Belief, prior: &[f64], values: &[Vec<f64>]) 
             }
         })
         .collect()
+}
+
+/// Ranks of held-out cells, and what they say.
+fn held_out_ranks(found: &Calibration) -> HeldOutRanks {
+    let spread = format!("{:.2} ± {:.2}", found.spread, found.spread_error);
+    let aside = format!("Spreads are {spread} times what they should be.");
+    let verdict = match (found.is_uniform(), found.spread) {
+        (true, _) => format!(
+            "Even, as far as {} cells can tell: imputations and their spreads can be taken at their word. {aside}",
+            found.ranks
+        ),
+        (false, spread) if (0.95..=1.05).contains(&spread) => format!(
+            "Not even, though not for their spreads: values lie {:+.2} standard deviations from where they are expected on average, or are spread in another shape. {aside}",
+            found.shift
+        ),
+        (false, spread) if spread < 1.0 => format!(
+            "Not even: imputations are too sure of themselves. More rows, smaller networks or `mask` in [train] help. {aside}"
+        ),
+        (false, _) => format!(
+            "Not even: imputations are less sure than they could be. More iterations may help. {aside}"
+        ),
+    };
+    HeldOutRanks {
+        histogram: found.histogram.clone(),
+        verdict,
+    }
 }
 
 fn item_curve(item: &items::Item) -> ItemCurve {

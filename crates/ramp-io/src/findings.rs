@@ -1,13 +1,14 @@
 //! What was learned about each latent: how much it explains, the contribution of each neighbouring subtree, how sure it is.
 
 use crate::Result;
+use crate::calibration::held_out_cells;
 use crate::items::{self, Item, items_of};
 use crate::run::Project;
 use crate::run::support_samples;
 use ramp::data::Dataset;
 use ramp::family::Belief;
 use ramp::graph::{FactorTree, Place, TimeAxis};
-use ramp::infer::{Foresight, Scores, SupportSet};
+use ramp::infer::{Calibration, Foresight, Scores, SupportSet};
 use ramp::model::Model;
 
 /// Samples that are scored for the findings; sequences count once for every step.
@@ -28,6 +29,8 @@ pub struct Findings {
     pub steps: Vec<(f64, f64)>,
     /// For chains, how much of what is observed some steps later beliefs foretell; `None` where there are too few steps to tell.
     pub foresight: Option<Foresight>,
+    /// Whether held-out cells, hidden one at a time, rank evenly among what they may be; `None` where there are too few to tell.
+    pub calibration: Option<Calibration>,
 }
 
 /// What was learned about one latent.
@@ -164,6 +167,7 @@ impl Findings {
             latents,
             steps: curve,
             foresight,
+            calibration: held_out_cells(project)?,
         })
     }
 }

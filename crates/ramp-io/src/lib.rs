@@ -15,6 +15,7 @@
 //! - [`stream`]: what a run says of new data, some samples at a time: posteriors, scores, filled gaps.
 
 pub mod array;
+mod calibration;
 pub mod encode;
 pub mod findings;
 pub mod items;

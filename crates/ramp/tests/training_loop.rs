@@ -177,7 +177,7 @@ fn warm_steps_of_trees_and_chains_ask_for_no_memory() {
             // The queue by which work enters rayon's threads is a list of blocks of 63 places, each asked for when it is due: a
             // step or an evaluation enters once. A further thread warms up when it is first given something to do, whenever that is.
             let entries = 300;
-            let most = entries / 63 + 1 + 60 * (threads - 1);
+            let most = entries / 63 + 1 + 150 * (threads - 1);
             let between = asked[259] - asked[9];
             assert!(
                 between <= most,

@@ -45,10 +45,21 @@ pub struct Report {
     pub settings: String,
     /// Version, command, seed and whatever else it takes to run this again.
     pub facts: Vec<(String, String)>,
+    /// Whether held-out cells rank evenly among what they may be.
+    pub ranks: Option<HeldOutRanks>,
     /// For sequences: how the variables repeat over time.
     pub sequence: Option<Sequence>,
     /// For sequences: one of them, and what is foretold of it.
     pub over_time: Option<OverTime>,
+}
+
+/// Ranks of held-out cells, each hidden in turn, among what they may be.
+#[derive(Clone, Debug, Serialize)]
+pub struct HeldOutRanks {
+    /// How many ranks fall into each part from 0 to 1.
+    pub histogram: Vec<usize>,
+    /// Whether they are even, and what it means if not.
+    pub verdict: String,
 }
 
 /// The mean of a latent by the answers to an item.
@@ -274,12 +285,13 @@ fn short<S: Serializer>(values: &[f32], serializer: S) -> Result<S::Ok, S::Error
 }
 
 /// In the order in which the page runs them: each uses only what stands before it, and `start.js` calls them all.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("page.js"),
     include_str!("summary.js"),
     include_str!("tree.js"),
     include_str!("curves.js"),
     include_str!("items.js"),
+    include_str!("ranks.js"),
     include_str!("over_time.js"),
     include_str!("scatter.js"),
     include_str!("missing.js"),

@@ -1,6 +1,7 @@
 //! `ramp reproduce`: the experiments by name, and how their ends are reported.
 
 mod args;
+mod calibration;
 mod dynamics;
 mod linear_tree;
 mod misspecified_tree;
@@ -65,6 +66,12 @@ pub enum Experiment {
                             Ctrl-C stops after the current step; the same command then goes on from there."
     )]
     Dynamics(dynamics::Dynamics),
+    /// Whether posteriors, imputations and forecasts are as sure as they should be: ranks of what is true
+    #[command(
+        after_help = "Example:\n  ramp reproduce calibration --case linear-tree --case von-mises --seed 1\n\
+                            Ctrl-C stops after the current step; the same command then goes on from there."
+    )]
+    Calibration(calibration::Calibration),
     /// Stick figures: the directions of limbs as a tree of six-dimensional latents, one at each joint of a body
     #[command(
         after_help = "Example:\n  ramp reproduce pose --scale quick --joints lspet/joints.mat\n\
@@ -83,6 +90,7 @@ impl Experiment {
             Experiment::Pendulum(args) => args.run(),
             Experiment::PendulumSweep(args) => args.run(),
             Experiment::Dynamics(args) => args.run(),
+            Experiment::Calibration(args) => args.run(),
             Experiment::Pose(args) => args.run(),
         }
     }

@@ -1,5 +1,6 @@
 //! The experiments: each trains, measures, writes `results.json` and its figures into one folder.
 
+pub mod calibration;
 pub mod dynamics;
 pub mod linear_tree;
 pub mod misspecified_tree;
