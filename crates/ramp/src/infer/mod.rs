@@ -10,6 +10,7 @@ mod posterior;
 mod support_set;
 #[cfg(test)]
 mod tests;
+mod total;
 
 pub use error::InferError;
 pub use filter::{Filter, PointBelief};
@@ -18,3 +19,4 @@ pub use foresight::Foresight;
 pub use impute::{Conditionals, Imputer};
 pub use posterior::{LatentPosterior, Posterior, PosteriorArray};
 pub use support_set::{Scores, SupportSet};
+pub use total::Total;
