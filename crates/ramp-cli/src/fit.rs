@@ -149,6 +149,9 @@ impl Fit {
             )));
         }
         say!("\n{}", table(&findings));
+        if let Some(total) = &findings.total {
+            say!("{}\n", total.sentence());
+        }
         say!("{}", printing::items(&findings.items));
         for warning in findings.latents.iter().flat_map(|l| &l.warnings) {
             say!("warning: {warning}\n");

@@ -17,7 +17,7 @@ use ramp_io::items;
 use ramp_io::run::RunFolder;
 use ramp_io::source::Samples;
 use ramp_io::stream::{Horizon, posterior_columns, posterior_values};
-use ramp_io::{Findings, ModelFile, Project, Run};
+use ramp_io::{Findings, Project, Run};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -44,25 +44,7 @@ pub struct Rebuild {
 impl Rebuild {
     pub fn run(self) -> Result<Ending, Failure> {
         let run = Run::open(&self.run)?;
-        let mut file = ModelFile::read(&run.model_file()?)?;
-        if let Some(data) = self.data {
-            file.data.file = Some(data);
-        }
-        let mut project = Project::prepare(file)?;
-        let same = project.model.spec() == run.model.spec()
-            && project.encoder == run.encoder
-            && project.training.len() == run.population
-            && project.data.fingerprint() == run.data;
-        if !same {
-            return Err(Failure::user(format!(
-                "the data is not what `{}` was fitted to; name that with --data",
-                self.run.display()
-            )));
-        }
-        project
-            .model
-            .parameters_mut()
-            .copy_from_slice(run.model.parameters());
+        let project = Project::reopen(&run, &self.run, self.data)?;
         let records = read_metrics(&run.metrics()?)?;
         let shown = Shown::of(&project)?;
         let findings = Findings::of(&project)?;
@@ -115,8 +97,10 @@ pub fn build(
     shown: &Shown,
     records: &[Record],
     findings: &Findings,
-    facts: Vec<(String, String)>,
+    mut facts: Vec<(String, String)>,
 ) -> Result<Report, Failure> {
+    let total = findings.total.as_ref().map(|total| total.sentence());
+    facts.extend(total.map(|sentence| ("the tree as a whole".into(), sentence)));
     let chosen = chosen(project);
     let samples = &shown.samples;
     let items = items(samples);

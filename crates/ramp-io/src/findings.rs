@@ -4,6 +4,7 @@ use crate::Result;
 use crate::items::{self, Item, items_of};
 use crate::run::Project;
 use crate::run::support_samples;
+use crate::total::TreeTotal;
 use ramp::data::Dataset;
 use ramp::family::Belief;
 use ramp::graph::{FactorTree, Place, TimeAxis};
@@ -24,6 +25,8 @@ pub struct Findings {
     pub items: Vec<Item>,
     /// Every latent of a tree, in its order; the one latent of a chain.
     pub latents: Vec<LatentFindings>,
+    /// How much the whole tree explains of samples that were not learned from; `None` where there are none.
+    pub total: Option<TreeTotal>,
     /// For chains, the mean free energies of each step on training and held-out samples; `NaN` where nothing is known.
     pub steps: Vec<(f64, f64)>,
     /// For chains, how much of what is observed some steps later beliefs foretell; `None` where there are too few steps to tell.
@@ -160,6 +163,7 @@ impl Findings {
             latent.warnings.extend(more);
         }
         Ok(Findings {
+            total: TreeTotal::of(project)?,
             items,
             latents,
             steps: curve,

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 /// The most samples that a run keeps to compare others with.
 const SUPPORT: usize = 2000;
 /// The most numbers that they may have together.
-const SUPPORT_NUMBERS: usize = 1 << 25;
+pub(crate) const SUPPORT_NUMBERS: usize = 1 << 25;
 
 /// A trained model in its folder.
 ///

@@ -6,12 +6,13 @@ mod folder;
 mod lock;
 mod manifest;
 mod project;
+mod reopen;
 #[cfg(test)]
 mod tests;
 
 pub use claim::{Intent, RunFolder};
 pub use error::RunError;
 pub use folder::Run;
-pub(crate) use folder::support_samples;
+pub(crate) use folder::{SUPPORT_NUMBERS, support_samples};
 pub use lock::FolderLock;
 pub use project::Project;

@@ -45,6 +45,7 @@ mod memory;
 mod npy;
 mod parquet;
 mod summary;
+mod usable;
 
 pub use column::{
     Column, ColumnKind, column, column_kind, columns, concat_rows, is_comma_number,
@@ -56,6 +57,7 @@ pub use guard::is_guarded;
 pub use identifier::Identifier;
 pub use memory::BatchReader;
 pub use summary::{ColumnSummary, Distinct, Kind, NumberSummary, summarize};
+pub use usable::Use;
 
 use crate::Result;
 use arrow_array::cast::AsArray;
