@@ -120,6 +120,7 @@ impl Fit {
             Err(error) => return Err(error.into()),
         };
         project.align_signs()?;
+        project.learn_readout()?;
         let kept = match trained.held_out {
             Some(_) => format!(
                 "those of iteration {}, the best on validation samples",
@@ -150,6 +151,9 @@ impl Fit {
         }
         say!("\n{}", table(&findings));
         say!("{}", printing::items(&findings.items));
+        if let Some(text) = described(&project) {
+            say!("{text}\n\n");
+        }
         for warning in findings.latents.iter().flat_map(|l| &l.warnings) {
             say!("warning: {warning}\n");
         }
@@ -181,7 +185,7 @@ impl Fit {
     ) -> Result<Findings, Failure> {
         let findings = Findings::of(project)?;
         let seconds = begun.elapsed().as_secs_f64();
-        let facts = vec![
+        let mut facts = vec![
             (
                 "software".into(),
                 format!("ramp {}", env!("CARGO_PKG_VERSION")),
@@ -192,6 +196,7 @@ impl Fit {
             ("weights kept".into(), kept),
             ("this session".into(), format!("{seconds:.1} s")),
         ];
+        facts.extend(described(project).map(|text| ("imputation".into(), text)));
         let report = fit_report::build(name, project, shown, records, &findings, facts)?;
         place.finish(project, &page(&report))?;
         Ok(findings)
@@ -218,6 +223,11 @@ impl Fit {
             .observer(Bar::new())
             .fit(&mut project.model, &project.data)
     }
+}
+
+/// How well missing numbers are filled, in a sentence.
+fn described(project: &Project) -> Option<String> {
+    project.readout.as_ref()?.describe(&project.encoder)
 }
 
 /// A path as one word of a shell.

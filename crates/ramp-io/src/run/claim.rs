@@ -3,7 +3,7 @@
 //! A run is written into a folder of its own inside (the stage). When its manifest is there, the new run counts: readers take its files from
 //! the stage until they have been moved to their places, and a process that ends in between leaves that to the next one.
 
-use super::folder::{write_support, write_weights};
+use super::folder::{write_readout, write_support, write_weights};
 use super::lock::FolderLock;
 use super::manifest::{MANIFEST, METRICS, MODEL, Manifest, NAMES, REPORT};
 use super::{Project, RunError};
@@ -214,6 +214,7 @@ impl RunFolder {
         self.replace(None, |stage| {
             write_atomically(&stage.join(MODEL), project.settings.as_bytes())?;
             write_support(project, stage)?;
+            write_readout(project, stage)?;
             if records.exists() {
                 copy(&records, &stage.join(METRICS))?;
             }

@@ -2,18 +2,19 @@
 
 use super::claim::not_finished;
 use super::manifest::{
-    MANIFEST, METRICS, MODEL, NAMES, RunFiles, SUPPORT_ARRAYS, SUPPORT_TABLE, WEIGHTS,
+    MANIFEST, METRICS, MODEL, NAMES, READOUT, RunFiles, SUPPORT_ARRAYS, SUPPORT_TABLE, WEIGHTS,
 };
 use super::{Project, RunError};
 use crate::Result;
 use crate::array::write_arrays;
 use crate::encode::{Encoder, Scale};
 use crate::model_file::{Chain, ModelFile};
+use crate::readout::{self, Readout};
 use crate::source::{Content, SampleReader, Samples};
 use crate::table::{TableReader, create_table, select_rows};
 use arrow_schema::Schema;
 use ramp::data::Dataset;
-use ramp::infer::SupportSet;
+use ramp::infer::{Imputer, SupportSet};
 use ramp::model::{Model, ModelBuilder, ModelSpec};
 use ramp::storage::{Arrays, Numbers, read_tensors, write_tensors};
 use rand::SeedableRng;
@@ -100,6 +101,18 @@ pub(super) fn write_support(project: &Project, folder: &Path) -> Result<()> {
             writer.write(table)?;
             writer.finish()
         }
+    }
+}
+
+/// Writes how missing numbers are read off the tree and the rest of a row, where that is learned.
+pub(super) fn write_readout(project: &Project, folder: &Path) -> Result<()> {
+    let path = folder.join(READOUT);
+    match &project.readout {
+        Some(learned) => readout::write(learned, &path),
+        None => match Readout::learn(project)? {
+            Some(learned) => readout::write(&learned, &path),
+            None => Ok(()),
+        },
     }
 }
 
@@ -288,6 +301,23 @@ impl Run {
         };
         let mut reader = SampleReader::open(&path, self.chain.as_ref(), None)?;
         reader.rest()
+    }
+
+    /// How missing numbers are read off the tree and the rest of a row; `None` where nothing was learned of that. The samples are those that were
+    /// kept, and the imputer is made of them.
+    pub(crate) fn readout(
+        &self,
+        samples: &Samples,
+        data: &Dataset,
+        imputer: &Imputer,
+    ) -> Result<Option<Readout>> {
+        if !self.files.manifest.files.contains_key(READOUT) {
+            return Ok(None);
+        }
+        let path = self.files.checked(READOUT)?;
+        let conditionals = imputer.conditionals(&self.model, data)?;
+        let learned = readout::read(&path, &self.encoder, samples, data, imputer, &conditionals);
+        learned.map(Some)
     }
 
     /// What new samples are compared with: the kept samples, encoded, and their messages under a model of this run.

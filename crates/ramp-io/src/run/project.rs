@@ -3,6 +3,7 @@
 use super::RunError;
 use crate::encode::{Encoder, Encoding, found_in};
 use crate::model_file::{ModelFile, TreeSettings};
+use crate::readout::Readout;
 use crate::source::{SampleReader, Samples, Sequence, Windows};
 use crate::table::{self, Column, columns};
 use crate::{Error, Result};
@@ -42,6 +43,8 @@ pub struct Project {
     pub windows: Option<Windows>,
     /// The sequences of a chain before they were cut.
     pub series: Vec<Sequence>,
+    /// How missing numbers are read off the trained tree and the rest of a row; see [`learn_readout`](Self::learn_readout).
+    pub readout: Option<Readout>,
 }
 
 impl Project {
@@ -117,7 +120,15 @@ impl Project {
             held_out,
             windows,
             series,
+            readout: None,
         })
+    }
+
+    /// Learns how missing numbers are read off the tree and the rest of a row. To be called once the model is trained; a run that is
+    /// finished without it learns it then.
+    pub fn learn_readout(&mut self) -> Result<()> {
+        self.readout = Readout::learn(self)?;
+        Ok(())
     }
 }
 

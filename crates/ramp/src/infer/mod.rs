@@ -7,6 +7,7 @@ mod forecast;
 mod foresight;
 mod impute;
 mod posterior;
+mod ridge;
 mod support_set;
 #[cfg(test)]
 mod tests;
@@ -17,4 +18,5 @@ pub use forecast::{Forecaster, SeriesSupport};
 pub use foresight::Foresight;
 pub use impute::{Conditionals, Imputer};
 pub use posterior::{LatentPosterior, Posterior, PosteriorArray};
+pub use ridge::Ridge;
 pub use support_set::{Scores, SupportSet};
