@@ -7,6 +7,7 @@
 //! they are missing themselves is the tree's mean of them, so a line of their means is the mean of the line. Draws keep the shape that the
 //! tree gives them: a training row is drawn with the tree's weights, and its residual, from a fit that did not see it, is added to the mean.
 
+mod ahead;
 mod signals;
 mod stored;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use ramp::infer::{Conditionals, Imputer, Ridge, SupportSet};
 use rayon::prelude::*;
 use signals::Signals;
 
+pub(crate) use ahead::{AheadReadout, Numbers, Origin, View};
 pub(crate) use stored::{read, write};
 
 /// Fewer training rows than this leave the tree's conditional as it is.
@@ -32,6 +34,8 @@ const MOST_OBSERVATIONS: usize = 400;
 const MOST_SIGNALS: usize = 128;
 /// Pairs of rows that are compared to learn all readouts, in those of a latent of one number: some seconds of work.
 const PAIRS: f64 = 2e8;
+/// The most rows of those that chose the weights.
+const MOST_FRESH: usize = 500;
 /// Rows on which validation is believed as much as cross-validation: how much wider draws become where new rows are missed by more.
 const DOUBT: f64 = 100.0;
 
@@ -76,14 +80,15 @@ pub struct Measured {
     pub both: f64,
 }
 
-/// What was learned of a target before regressions.
+/// What is known of a target before regressions: rows of training, then others that the networks have not seen.
 struct Target<'a> {
     observation: usize,
-    /// The value of every row of the support set.
+    /// The value of every row, what the tree says of it, and its signals.
     values: Vec<f64>,
-    /// Rows that are regressed on, and the tree's mean of each.
-    rows: &'a [u32],
     tree: Vec<f64>,
+    signals: Vec<&'a [f64]>,
+    /// The rows of the support set among them, which come first.
+    trained: Vec<u32>,
 }
 
 /// Rows that the networks have not seen: those that chose the weights.
@@ -98,8 +103,10 @@ impl<'a> Fresh<'a> {
         if project.validation.is_empty() {
             return Ok(None);
         }
-        let samples = project.samples.select(&project.validation)?;
-        let data = project.data.select(&project.validation);
+        let stride = project.validation.len().div_ceil(MOST_FRESH);
+        let rows: Vec<u32> = project.validation.iter().copied().step_by(stride).collect();
+        let samples = project.samples.select(&rows)?;
+        let data = project.data.select(&rows);
         let conditionals = imputer.conditionals(&project.model, &data)?;
         let signals =
             readout.signals_of(&project.encoder, &samples, &data, imputer, &conditionals, 1)?;
@@ -112,7 +119,7 @@ impl<'a> Fresh<'a> {
 }
 
 impl Readout {
-    /// Learns from the training rows that a run keeps; `None` where samples are sequences or arrays, or there are too few or too wide rows.
+    /// Learns from the training rows that a run keeps, and from those that chose the weights; `None` where samples are sequences or arrays, or there are too few or too wide rows.
     pub fn learn(project: &Project) -> Result<Option<Self>> {
         let encoder = &project.encoder;
         let kept = support_samples(project);
@@ -143,19 +150,32 @@ impl Readout {
                 let candidates = imputer.candidates(observation);
                 let stride = candidates.len().div_ceil(rows).max(1);
                 let used: Vec<u32> = candidates.iter().copied().step_by(stride).collect();
-                let tree = trees_means(&conditionals, &imputer, observation, &used, &values);
-                let target = Target {
+                let mut target = Target {
                     observation,
-                    values,
-                    rows: &used,
-                    tree,
+                    tree: trees_means(&conditionals, &imputer, observation, &used, &values),
+                    values: used.iter().map(|&row| values[row as usize]).collect(),
+                    signals: used
+                        .iter()
+                        .map(|&row| readout.row(&readout.support, row))
+                        .collect(),
+                    trained: used,
                 };
-                let mut learned = readout.regress(&target, candidates);
-                if let (Some(learned), Some(fresh)) = (&mut learned, &fresh) {
+                if let Some(fresh) = &fresh {
                     let truth = numbers(&fresh.samples, name)?;
-                    let widen = readout.widen(learned, &target, candidates, fresh, &truth);
-                    learned.residuals.iter_mut().for_each(|r| *r *= widen);
+                    let rows = (0..truth.len() as u32).filter(|&r| truth[r as usize].is_finite());
+                    let rows: Vec<u32> = rows.collect();
+                    let weighed = |&row: &u32| {
+                        let weights = fresh.conditionals.weights(observation, row as usize);
+                        mean_of(candidates, &weights, &values)
+                    };
+                    target.tree.par_extend(rows.par_iter().map(weighed));
+                    target
+                        .values
+                        .extend(rows.iter().map(|&row| truth[row as usize]));
+                    let signals = rows.iter().map(|&row| readout.row(&fresh.signals, row));
+                    target.signals.extend(signals);
                 }
+                let learned = readout.regress(&target, candidates);
                 columns.push(learned);
             }
             readout.columns[observation] = columns;
@@ -251,27 +271,22 @@ impl Readout {
     fn regress(&self, target: &Target<'_>, candidates: &[u32]) -> Option<ColumnReadout> {
         let width = self.signals.len();
         let own = self.signals.of(target.observation);
-        let values: Vec<f64> = target
-            .rows
-            .iter()
-            .map(|&r| target.values[r as usize])
-            .collect();
-        if values.len() < FEWEST || values.iter().chain(&target.tree).any(|x| !x.is_finite()) {
+        let (values, trained) = (&target.values, target.trained.len());
+        if trained < FEWEST || values.iter().chain(&target.tree).any(|x| !x.is_finite()) {
             return None;
         }
-        let (mean, variance) = moments(&values);
+        let (mean, variance) = moments(values);
         let (tree_mean, tree_variance) = moments(&target.tree);
         let unit = variance.sqrt();
-        if !(variance > 0.0) {
+        if unit.is_nan() || unit <= 0.0 {
             return None;
         }
-        let signal = |row: u32, s: usize| self.support[row as usize * width + s];
         let mut chosen: Vec<usize> = (0..width).filter(|s| !own.contains(s)).collect();
         if chosen.len() > MOST_SIGNALS {
             let agreement = |s: usize| {
-                let products = target.rows.iter().zip(&values);
+                let products = target.signals.iter().zip(values);
                 products
-                    .map(|(&row, y)| signal(row, s) * (y - mean))
+                    .map(|(row, y)| row[s] * (y - mean))
                     .sum::<f64>()
                     .abs()
             };
@@ -283,18 +298,16 @@ impl Readout {
         let targets: Vec<f64> = values.iter().map(|y| (y - mean) / unit).collect();
         let spread = tree_variance.sqrt().max(1e-6 * unit);
         let with_tree = |tree: bool| -> Vec<f64> {
-            let rows = target.rows.iter().zip(&target.tree);
-            rows.flat_map(|(&row, t)| {
+            let rows = target.signals.iter().zip(&target.tree);
+            rows.flat_map(|(row, t)| {
                 let first = tree.then_some((t - tree_mean) / spread);
-                first
-                    .into_iter()
-                    .chain(chosen.iter().map(move |&s| signal(row, s)))
+                first.into_iter().chain(chosen.iter().map(move |&s| row[s]))
             })
             .collect()
         };
         let linear = Ridge::fit(&with_tree(false), chosen.len(), &targets)?;
         let both = Ridge::fit(&with_tree(true), chosen.len() + 1, &targets)?;
-        let tree = (target.tree.iter().zip(&values)).map(|(t, y)| (t - y).powi(2));
+        let tree = (target.tree.iter().zip(values)).map(|(t, y)| (t - y).powi(2));
         let measured = Measured {
             variance,
             tree: tree.sum::<f64>() / values.len() as f64,
@@ -302,7 +315,7 @@ impl Readout {
             both: both.error * variance,
         };
         let alone = measured.tree <= measured.both;
-        let at = |row: &u32| target.rows.binary_search(row).ok();
+        let at = |row: &u32| target.trained.binary_search(row).ok();
         let residual = |i: usize| {
             let said = if alone {
                 target.tree[i]
@@ -311,8 +324,14 @@ impl Readout {
             };
             values[i] - said
         };
+        // The networks have seen the values of training rows: where others are missed by more, draws must be wider than residuals of these.
+        let square = |rows: std::ops::Range<usize>| rows.map(|i| residual(i).powi(2)).sum::<f64>();
+        let usual = square(0..trained) / trained as f64;
+        let others = (values.len() - trained) as f64;
+        let missed = square(trained..values.len()) / usual.max(f64::MIN_POSITIVE);
+        let widen = ((missed + DOUBT) / (others + DOUBT)).sqrt().clamp(1.0, 1.5);
         let residuals = (candidates.iter().enumerate())
-            .map(|(i, row)| residual(at(row).unwrap_or(i % values.len())))
+            .map(|(i, row)| widen * residual(at(row).unwrap_or(i % trained)))
             .collect();
         let weight = unit * both.weights[0] / spread;
         let range = values.iter();
@@ -337,34 +356,20 @@ impl Readout {
         })
     }
 
-    /// How much wider draws must be than residuals of training rows, whose values the networks have seen, by those of rows that they have not.
-    fn widen(
-        &self,
-        column: &ColumnReadout,
-        target: &Target<'_>,
-        candidates: &[u32],
-        fresh: &Fresh<'_>,
-        truth: &[f64],
-    ) -> f64 {
-        let rows: Vec<usize> = (0..truth.len()).filter(|&r| truth[r].is_finite()).collect();
-        let squares: Vec<f64> = rows
-            .par_iter()
-            .map(|&row| {
-                let weights = fresh.conditionals.weights(target.observation, row);
-                let tree = mean_of(candidates, &weights, &target.values);
-                (self.predict(column, tree, &fresh.signals, row) - truth[row]).powi(2)
-            })
-            .collect();
-        let learned = column.residuals.iter().map(|r| r * r).sum::<f64>();
-        let learned = learned / column.residuals.len().max(1) as f64;
-        let count = squares.len() as f64;
-        let ratio = squares.iter().sum::<f64>() / learned.max(f64::MIN_POSITIVE);
-        ((ratio + DOUBT) / (count + DOUBT)).sqrt().clamp(1.0, 1.5)
+    /// The signals of one row among all.
+    fn row<'a>(&self, signals: &'a [f64], row: u32) -> &'a [f64] {
+        &signals[row as usize * self.signals.len()..][..self.signals.len()]
     }
 
     /// What is said of a row, of which the tree alone has a mean.
-    pub(crate) fn predict(&self, column: &ColumnReadout, tree: f64, signals: &[f64], row: usize) -> f64 {
-        let own = &signals[row * self.signals.len()..][..self.signals.len()];
+    pub(crate) fn predict(
+        &self,
+        column: &ColumnReadout,
+        tree: f64,
+        signals: &[f64],
+        row: usize,
+    ) -> f64 {
+        let own = self.row(signals, row as u32);
         let seen = column.signals.iter().zip(&column.weights);
         let sum = column.constant + column.tree * tree;
         let said = seen.fold(sum, |sum, (&s, w)| sum + w * own[s]);
@@ -420,7 +425,11 @@ impl Readout {
                 })
                 .collect();
             lacking.sort_by(|a, b| b.0.total_cmp(&a.0));
-            let names: Vec<String> = lacking.iter().take(3).map(|(_, n)| format!("`{n}`")).collect();
+            let names: Vec<String> = lacking
+                .iter()
+                .take(3)
+                .map(|(_, n)| format!("`{n}`"))
+                .collect();
             text += &format!(
                 "; the tree leaves out what a linear model has, of {} most: columns that hang together want a latent of their own or `dim = 2`, and \
                  where that does not help, a linear factor model is the better choice",
@@ -440,7 +449,7 @@ fn numbers(samples: &Samples, name: &str) -> Result<Vec<f64>> {
 }
 
 /// Whether a column of an observation is filled with numbers that have means.
-fn is_number(encoding: &Encoding, feature: usize) -> bool {
+pub(crate) fn is_number(encoding: &Encoding, feature: usize) -> bool {
     match encoding {
         Encoding::Number { .. } => feature == 0,
         Encoding::Vector { scales } => feature < scales.len(),

@@ -1,7 +1,7 @@
 //! A readout against the exact conditional of a linear-Gaussian table in which a column depends on another beyond the tree.
 
 use crate::run::{Intent, RunFolder};
-use crate::stream::Draws;
+use crate::stream::{Draws, Horizon};
 use crate::table::{BatchReader, columns, open_table};
 use crate::{ModelFile, Project, Run};
 use ramp::train::Trainer;
@@ -55,7 +55,10 @@ fn fitted(folder: &Path) -> (Project, Run) {
     .unwrap();
     file.data.file = Some(data);
     let mut project = Project::prepare(file).unwrap();
-    Trainer::new(project.train.clone()).unwrap().fit(&mut project.model, &project.data).unwrap();
+    Trainer::new(project.train.clone())
+        .unwrap()
+        .fit(&mut project.model, &project.data)
+        .unwrap();
     project.learn_readout().unwrap();
     let place = folder.join("run");
     let claimed = RunFolder::claim(&place, Intent::New, &[]).unwrap();
@@ -69,7 +72,9 @@ fn filled(run: &Run, folder: &Path, draws: Option<Draws>, pieces: usize) -> Vec<
     std::fs::write(&gaps, text(&rows(FRESH, 2), Some(4))).unwrap();
     let whole = open_table(&gaps).unwrap().next(FRESH).unwrap().unwrap();
     let size = FRESH.div_ceil(pieces);
-    let parts: Vec<_> = (0..pieces).map(|i| Ok(whole.slice(i * size, size))).collect();
+    let parts: Vec<_> = (0..pieces)
+        .map(|i| Ok(whole.slice(i * size, size.min(FRESH - i * size))))
+        .collect();
     let reader = BatchReader::new(whole.schema(), parts);
     let samples = run.read_table(Box::new(reader)).unwrap();
     let mut values = vec![];
@@ -96,10 +101,19 @@ fn means_are_near_the_exact_conditional_and_draws_keep_their_promise() {
     assert!(ours < 1.05 * best, "{ours} where {best} is possible");
     // The tree alone cannot say it, and the numbers of the readout say that it cannot.
     let (.., e) = project.readout.as_ref().unwrap().measured().last().unwrap();
-    assert!(e.tree > 2.0 * e.both && e.both < 1.15 * best * best, "{e:?}");
-    assert!(e.linear < 1.15 * best * best && e.variance > 10.0 * e.both, "{e:?}");
+    assert!(
+        e.tree > 2.0 * e.both && e.both < 1.15 * best * best,
+        "{e:?}"
+    );
+    assert!(
+        e.linear < 1.15 * best * best && e.variance > 10.0 * e.both,
+        "{e:?}"
+    );
 
-    let draws = Draws { count: DRAWS, seed: 5 };
+    let draws = Draws {
+        count: DRAWS,
+        seed: 5,
+    };
     let drawn = filled(&run, folder.path(), Some(draws), 1);
     assert_eq!(drawn.len(), FRESH * usize::from(DRAWS));
     let inside = (0..FRESH).filter(|&n| {
@@ -108,7 +122,10 @@ fn means_are_near_the_exact_conditional_and_draws_keep_their_promise() {
         (own[4] + own[3] < 2.0 * fresh[n][4]) && (2.0 * fresh[n][4] < own[35] + own[36])
     });
     let covers = inside.count() as f64 / FRESH as f64;
-    assert!((0.76..0.84).contains(&covers), "80 % intervals cover {covers}");
+    assert!(
+        (0.76..0.84).contains(&covers),
+        "80 % intervals cover {covers}"
+    );
     // Every draw is a value of a training row.
     let known: std::collections::HashSet<u64> =
         rows(900, 1).iter().map(|row| row[4].to_bits()).collect();
@@ -134,4 +151,85 @@ fn a_changed_readout_is_refused() {
         Ok(mut answers) => answers.next().unwrap().unwrap_err().to_string(),
     };
     assert!(said.contains("readout.safetensors"), "{said}");
+}
+
+/// A series that keeps 0.8 of its distance from 10 from step to step, in pieces of so many steps.
+fn autoregression(pieces: usize, steps: usize, seed: u64) -> Vec<Vec<f64>> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+    (0..pieces)
+        .map(|_| {
+            let mut x = normal() / 0.6;
+            let mut next = || {
+                x = 0.8 * x + normal();
+                10.0 + x
+            };
+            (0..steps).map(|_| next()).collect()
+        })
+        .collect()
+}
+
+fn series_text(pieces: &[Vec<f64>], steps: usize) -> String {
+    let mut text = String::from("piece,day,x\n");
+    for (n, piece) in pieces.iter().enumerate() {
+        for (t, x) in piece[..steps].iter().enumerate() {
+            writeln!(text, "{n},{t},{x}").unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn steps_ahead_are_near_the_exact_forecast_even_of_an_untrained_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data.csv");
+    std::fs::write(&data, series_text(&autoregression(60, 40, 3), 40)).unwrap();
+    let mut file = ModelFile::parse(
+        "[tree]\nchain = { sequence = \"piece\", time = \"day\", step = 1, observe = [\"x\"] }\n[networks]\ninit = \"independent\"\n[train]\nseed = 1",
+    )
+    .unwrap();
+    file.data.file = Some(data);
+    let project = Project::prepare(file).unwrap();
+    let place = folder.path().join("run");
+    let claimed = RunFolder::claim(&place, Intent::New, &[]).unwrap();
+    claimed.finish(&project, "<html></html>").unwrap();
+    let run = Run::open(&place).unwrap();
+    let fresh = autoregression(400, 23, 4);
+    let past = folder.path().join("past.csv");
+    std::fs::write(&past, series_text(&fresh, 20)).unwrap();
+    let samples = run.read(&past, true).unwrap();
+    let (mut square, mut best, mut inside) = ([0.0; 3], [0.0; 3], [0.0; 3]);
+    let mut at = 0;
+    for batch in run.forecast(samples, Horizon::new(3)).unwrap() {
+        let batch = batch.unwrap();
+        let of = |name: &str| {
+            let own = columns(&batch).find(|c| c.name() == name).unwrap();
+            own.numbers(0).unwrap()
+        };
+        let (means, lows, highs) = (of("x.mean"), of("x.low"), of("x.high"));
+        for ((mean, low), high) in means.iter().zip(lows).zip(highs) {
+            let (piece, h) = (&fresh[at / 3], at % 3);
+            let (truth, last) = (piece[20 + h], piece[19]);
+            let exact = 10.0 + 0.8_f64.powi(h as i32 + 1) * (last - 10.0);
+            square[h] += (mean - truth).powi(2);
+            best[h] += (exact - truth).powi(2);
+            inside[h] += f64::from(low <= truth && truth <= high);
+            at += 1;
+        }
+    }
+    assert_eq!(at, 1200);
+    for h in 0..3 {
+        let ratio = f64::sqrt(square[h] / best[h]);
+        assert!(
+            ratio < 1.03,
+            "{} steps ahead: {ratio} of the best error",
+            h + 1
+        );
+        let covers = inside[h] / 400.0;
+        assert!(
+            (0.74..0.86).contains(&covers),
+            "{} steps ahead: {covers}",
+            h + 1
+        );
+    }
 }
