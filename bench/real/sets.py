@@ -61,17 +61,15 @@ def credit():
 
 TABLES = {"bfi": bfi, "verbal": verbal, "college": college, "pbc": pbc, "credit": credit}
 
-HOLZINGER = {
-    "visual": ["visual", "cubes", "flags"],
-    "textual": ["paragrap", "sentence", "wordm"],
-    "speed": ["addition", "counting", "straight"],
+HOLZINGER_FACTORS = {
+    "visual_ability": ["visual", "cubes", "flags"],
+    "textual_ability": ["paragrap", "sentence", "wordm"],
+    "speed_ability": ["addition", "counting", "straight"],
 }
 
 
 def holzinger():
     """301 pupils, nine tests, three abilities (Holzinger and Swineford 1939)."""
     table = packaged("sem", "HS.data")
-    items = [i for group in HOLZINGER.values() for i in group]
-    table = table[items].astype(float)
-    # A latent must not be called like a column.
-    return table, scales({f"{k}_ability": v for k, v in HOLZINGER.items()}, "general")
+    items = [i for group in HOLZINGER_FACTORS.values() for i in group]
+    return table[items].astype(float), scales(HOLZINGER_FACTORS, "general")
