@@ -119,11 +119,13 @@ fn means_are_near_the_exact_conditional_and_draws_keep_their_promise() {
     let inside = (0..FRESH).filter(|&n| {
         let mut own = drawn[n * usize::from(DRAWS)..][..usize::from(DRAWS)].to_vec();
         own.sort_by(f64::total_cmp);
-        (own[4] + own[3] < 2.0 * fresh[n][4]) && (2.0 * fresh[n][4] < own[35] + own[36])
+        // Of 41 places among 40 draws, 33 lie between these: 80.5 %.
+        own[3] < fresh[n][4] && fresh[n][4] < own[36]
     });
     let covers = inside.count() as f64 / FRESH as f64;
+    // 77 to 83 % is promised; 600 rows tell it to within 3.
     assert!(
-        (0.76..0.84).contains(&covers),
+        (0.74..0.86).contains(&covers),
         "80 % intervals cover {covers}"
     );
     // Every draw is a value of a training row.
