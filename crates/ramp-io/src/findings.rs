@@ -314,10 +314,10 @@ fn over_time(
 
 /// Says where beliefs of a chain leave out what the observations of a few steps tell: a velocity, or which side of a fold it is.
 fn folded(name: &str, seen: Foresight) -> Option<String> {
-    seen.share_of_past().filter(|s| *s < FOLDED).map(|_| {
+    seen.share_of_motion().filter(|s| *s < FOLDED).map(|_| {
         format!(
-            "`{name}` is folded or leaves out what moves it: it foretells {:.0} % of what is observed 2 to 8 steps later, the present observation \
-             alone {:.0} %, the last few by themselves {:.0} %; fit with another seed, more iterations or a latent of more dimensions",
+            "`{name}` is folded or leaves out what moves it: it tells {:.0} % of what is observed 3 to 8 steps earlier and later, the present observation \
+             alone {:.0} %, the five around it by themselves {:.0} %; fit with another seed, more iterations or a latent of more dimensions",
             100.0 * seen.beliefs.max(0.0),
             100.0 * seen.present.max(0.0),
             100.0 * seen.observations
