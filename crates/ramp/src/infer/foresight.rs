@@ -44,8 +44,11 @@ impl Foresight {
     /// How much of what the steps around it add to the present observation beliefs have: about 1 where they are a state, 0 or less where they
     /// know no more than the present shows. `None` where these steps add next to nothing.
     pub fn share_of_motion(&self) -> Option<f64> {
-        let added = self.observations - self.present;
-        (added > ADDED).then(|| (self.beliefs - self.present) / added)
+        // A regression that tells nothing may be worse than the mean, by chance.
+        let [beliefs, observations, present] =
+            [self.beliefs, self.observations, self.present].map(|told| told.max(0.0));
+        let added = observations - present;
+        (added > ADDED).then(|| (beliefs - present) / added)
     }
 }
 
@@ -68,13 +71,20 @@ impl Model {
                 let row = rows.get(&(sequence, step.checked_add_signed(by)?))?;
                 Some(shown.components[*row].iter().copied())
             };
-            Some(BESIDE.iter().map(at).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
+            Some(
+                BESIDE
+                    .iter()
+                    .map(at)
+                    .collect::<Option<Vec<_>>>()?
+                    .into_iter()
+                    .flatten()
+                    .collect(),
+            )
         };
         // All are asked at the same moments.
         let whole = |i: usize| beside(i).is_some();
-        let told = |point: &dyn Fn(usize) -> Vec<f64>| {
-            foretold_by(&shown, &AROUND, &whole, point, true)
-        };
+        let told =
+            |point: &dyn Fn(usize) -> Vec<f64>| foretold_by(&shown, &AROUND, &whole, point, true);
         let (Some(beliefs), Some(observations), Some(present)) = (
             told(&|i| mean_at(&posterior, shown.places[i])),
             told(&|i| beside(i).unwrap_or_default()),
@@ -242,42 +252,36 @@ mod tests {
         }
     }
 
-    /// The share that latents with this angle and this distance from the origin have, told from the pace.
-    fn share(latent: impl Fn(f64, f64) -> (f64, f64)) -> f64 {
-        let shown = turning();
-        let told = |point: &dyn Fn(usize) -> Vec<f64>| {
-            foretold_by(&shown, &AROUND, &|_| true, point, true).unwrap()
-        };
-        let at = |i: usize| {
-            let (sequence, step) = shown.places[i];
-            place(sequence, step)
-        };
-        let seen = Foresight {
-            beliefs: told(&|i| {
-                let (angle, pace) = at(i);
-                let (angle, distance) = latent(angle, pace);
-                vec![distance * angle.cos(), distance * angle.sin()]
-            }),
-            observations: told(&|i| {
-                let (angle, pace) = at(i);
-                vec![angle.cos(), angle.sin(), 5.0 * pace]
-            }),
-            present: told(&|i| shown.components[i].clone()),
-        };
-        seen.share_of_motion().unwrap()
-    }
-
     #[test]
     fn a_state_tells_what_a_fold_does_not() {
+        let shown = turning();
+        let told = |point: &dyn Fn(f64, f64) -> Vec<f64>| {
+            let at = |i: usize| {
+                let (sequence, step) = shown.places[i];
+                let (angle, pace) = place(sequence, step);
+                point(angle, pace)
+            };
+            foretold_by(&shown, &AROUND, &|_| true, &at, true).unwrap()
+        };
+        let at = |angle: f64, distance: f64| vec![distance * angle.cos(), distance * angle.sin()];
+        let observations = told(&|angle, pace| vec![angle.cos(), angle.sin(), 5.0 * pace]);
+        let present = told(&|angle, _| at(angle, 1.0));
+        let share = |latent: &dyn Fn(f64, f64) -> Vec<f64>| {
+            let seen = Foresight {
+                beliefs: told(latent),
+                observations,
+                present,
+            };
+            seen.share_of_motion().unwrap()
+        };
         // Further out is faster, everywhere: a state.
-        let state = share(|angle, pace| (angle, 1.0 + 2.0 * pace));
+        let state = share(&|angle, pace| at(angle, 1.0 + 2.0 * pace));
         assert!(state > 0.9, "{state}");
-        // A place without its pace; a pace without its direction; places on two sides at the same point.
-        let still = share(|angle, _| (angle, 1.0));
-        let without_direction = share(|angle, pace| (angle, 1.0 + 2.0 * pace.abs()));
-        let folded = share(|angle, pace| (angle.cos().acos(), 1.0 + 2.0 * pace));
-        for fold in [still, without_direction, folded] {
-            assert!(fold < 0.5, "{still} {without_direction} {folded}");
+        // A pace without its direction; places on two sides at the same point.
+        let without_direction = share(&|angle, pace| at(angle, 1.0 + 2.0 * pace.abs()));
+        let folded = share(&|angle, pace| at(angle.cos().acos(), 1.0 + 2.0 * pace));
+        for fold in [without_direction, folded] {
+            assert!(fold < 0.5, "{without_direction} {folded}");
         }
     }
 
@@ -289,5 +293,12 @@ mod tests {
             present: 0.4,
         };
         assert!(seen.share_of_motion().is_none());
+        // Noise is told by nothing, at times worse than by its mean.
+        let noise = Foresight {
+            beliefs: -0.2,
+            observations: 0.02,
+            present: -0.1,
+        };
+        assert!(noise.share_of_motion().is_none());
     }
 }
