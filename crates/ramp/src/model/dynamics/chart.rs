@@ -13,7 +13,7 @@ const LEAST: f64 = 0.01;
 const LOGIT_SPREAD: f64 = std::f64::consts::SQRT_2;
 /// How many observations' worth a Beta is told by one. Sharper than what a Gaussian is told: its means have no other way to lie
 /// apart, and learning sharpens softplus outputs slowly.
-const BETA_COUNT: f64 = 12.0;
+const BETA_COUNT: f64 = 5.0;
 /// How far means of random beliefs lie, in the prior's standard deviations, and how sharp the beliefs are.
 const MEAN_SPREAD: f64 = 1.2;
 const SHARPNESS: f64 = 1.5;
