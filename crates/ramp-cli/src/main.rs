@@ -8,7 +8,6 @@ mod failure;
 mod fit;
 mod fit_report;
 mod forecast;
-mod gaps;
 mod init;
 mod interrupt;
 mod memory;

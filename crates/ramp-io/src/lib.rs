@@ -12,6 +12,7 @@
 //! - [`run`]: a model file that has met its data, [`Project`], and a trained model in its folder, [`Run`].
 //! - [`findings`]: what was learned about each latent: [`Findings`].
 //! - [`items`]: what each item does to its latent.
+//! - [`report`]: the page that shows a fit.
 //! - [`stream`]: what a run says of new data, some samples at a time: posteriors, scores, filled gaps.
 
 pub mod array;
@@ -19,6 +20,7 @@ pub mod encode;
 pub mod findings;
 pub mod items;
 pub mod model_file;
+pub mod report;
 pub mod run;
 mod sign_alignment;
 pub mod source;

@@ -6,7 +6,7 @@
 use super::folder::{write_support, write_weights};
 use super::lock::FolderLock;
 use super::manifest::{MANIFEST, METRICS, MODEL, Manifest, NAMES, REPORT};
-use super::{Project, RunError};
+use super::{Project, Run, RunError};
 use crate::{Error, Result};
 use ramp::storage::{PendingFile, remove_leftovers, same_file, write_atomically};
 use ramp::train::{checkpoint_file, records_file};
@@ -219,6 +219,16 @@ impl RunFolder {
             }
             write_atomically(&stage.join(REPORT), report.as_bytes())?;
             write_weights(project, stage)
+        })
+    }
+
+    /// Writes a copy of a run that is elsewhere. The run that was there before stays whole until this one is.
+    pub fn copy_run(&self, run: &Run) -> Result<()> {
+        self.replace(None, |stage| {
+            for name in run.run_files().manifest.files.keys() {
+                copy(&run.run_files().checked(name)?, &stage.join(name))?;
+            }
+            Ok(())
         })
     }
 

@@ -52,14 +52,14 @@ pub enum RunError {
     },
     /// A latent that has the name of a column.
     #[error(
-        "`{name}` is a latent of the tree and a column of `{}`; call the latent something else, or give the column a place among the leaves",
-        path.display()
+        "`{name}` is a latent of the tree and a column of {}; call the latent something else, or give the column a place among the leaves",
+        crate::error::file_or(path.as_deref(), "the data")
     )]
     LatentIsColumn {
         /// The name of both.
         name: String,
-        /// The data.
-        path: PathBuf,
+        /// The data, if it is a file.
+        path: Option<PathBuf>,
     },
     /// A file where a run folder is needed.
     #[error("`{}` is a file, where the folder of a finished fit is needed", path.display())]

@@ -2,7 +2,7 @@
 
 use super::claim::not_finished;
 use super::manifest::{
-    MANIFEST, METRICS, MODEL, NAMES, RunFiles, SUPPORT_ARRAYS, SUPPORT_TABLE, WEIGHTS,
+    MANIFEST, METRICS, MODEL, NAMES, REPORT, RunFiles, SUPPORT_ARRAYS, SUPPORT_TABLE, WEIGHTS,
 };
 use super::{Project, RunError};
 use crate::Result;
@@ -194,6 +194,20 @@ impl Run {
         self.files.checked(MODEL)
     }
 
+    /// Whether it was fitted to arrays, and not to a table.
+    pub fn is_of_arrays(&self) -> bool {
+        self.files.manifest.files.contains_key(SUPPORT_ARRAYS)
+    }
+
+    /// The page of the fit, as it was kept.
+    pub fn report(&self) -> Result<PathBuf> {
+        self.files.checked(REPORT)
+    }
+
+    pub(super) fn run_files(&self) -> &RunFiles {
+        &self.files
+    }
+
     /// The records of training, as they were kept.
     pub fn metrics(&self) -> Result<PathBuf> {
         self.files.checked(METRICS)
@@ -282,7 +296,7 @@ impl Run {
 
     /// The training samples that were kept, none of them cut.
     pub fn support_series(&self) -> Result<Samples> {
-        let path = match self.files.manifest.files.contains_key(SUPPORT_ARRAYS) {
+        let path = match self.is_of_arrays() {
             true => self.files.checked(SUPPORT_ARRAYS)?,
             false => self.files.checked(SUPPORT_TABLE)?,
         };

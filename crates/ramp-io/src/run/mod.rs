@@ -8,6 +8,7 @@ mod manifest;
 mod project;
 #[cfg(test)]
 mod tests;
+mod training;
 
 pub use claim::{Intent, RunFolder};
 pub use error::RunError;
@@ -15,3 +16,4 @@ pub use folder::Run;
 pub(crate) use folder::support_samples;
 pub use lock::FolderLock;
 pub use project::Project;
+pub use training::{Account, kept_weights};

@@ -235,7 +235,7 @@ fn first_schema(path: &Path, messages: &mut Messages) -> Result<Described, Table
 }
 
 /// The field that a column of the file becomes: flat, or without a reading.
-fn readable(field: &FieldRef) -> FieldRef {
+pub(super) fn readable(field: &FieldRef) -> FieldRef {
     let (name, flat) = match field.data_type() {
         DataType::Dictionary(_, values) => (field.name(), values.as_ref()),
         kind => (field.name(), kind),

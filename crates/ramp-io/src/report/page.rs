@@ -1,4 +1,4 @@
-//! The report of a fit: what the page shows, as plain structs, and the page itself.
+//! What the page of a fit shows, as plain structs, and the page itself.
 //!
 //! The page is one file: style, script and data are inside, and its content security policy forbids every request.
 //! Rust only gathers numbers; all drawing is done by the small scripts beside this file.
@@ -289,7 +289,7 @@ const SCRIPTS: [&str; 9] = [
 /// The report as one HTML page that opens offline.
 ///
 /// ```
-/// use ramp_cli::report::{Report, page};
+/// use ramp_io::report::{Report, page};
 ///
 /// let html = page(&Report { title: "mood & <sleep>".into(), ..Report::default() });
 /// assert!(html.contains("<title>mood &amp; &lt;sleep&gt;"));
@@ -311,6 +311,24 @@ pub fn page(report: &Report) -> String {
         });
     }
     page
+}
+
+/// What marks the data in a page.
+const DATA_MARK: &str = r#"<script type="application/json" id="report">"#;
+
+/// The data of a page, as JSON: what programs read in place of the page.
+///
+/// ```
+/// use ramp_io::report::{Report, data_of, page};
+///
+/// let html = page(&Report { title: "mood".into(), ..Report::default() });
+/// assert!(data_of(&html).unwrap().starts_with(r#"{"title":"mood""#));
+/// assert!(data_of("<p>another page").is_none());
+/// ```
+pub fn data_of(page: &str) -> Option<&str> {
+    let data = page.split_once(DATA_MARK)?.1;
+    // No character of the data can end the element.
+    Some(data.split_once("</script")?.0.trim())
 }
 
 /// The report as JSON in which no character can end a script element or start a comment; JSON allows all of these only
