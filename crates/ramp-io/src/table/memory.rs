@@ -1,6 +1,6 @@
 //! Tables that are in memory already, such as those of pandas or polars, read like a file: some rows at a time and without a copy.
 
-use super::{TableError, TableReader, ipc, table_of};
+use super::{TableError, TableReader, ipc, table_of, unread_kind};
 use crate::Result;
 use arrow_array::{RecordBatch, new_null_array};
 use arrow_schema::{ArrowError, DataType, FieldRef, Schema, SchemaRef};
@@ -9,12 +9,12 @@ use std::sync::Arc;
 /// A table as files are read: dictionaries as what they stand for, and types without a reading as columns of nulls. What has a
 /// reading is not copied.
 pub fn readable(table: &RecordBatch) -> Result<RecordBatch> {
-    let fields: Vec<FieldRef> = table
-        .schema_ref()
-        .fields()
-        .iter()
-        .map(ipc::readable)
-        .collect();
+    // A table that was made readable before stays as it is.
+    let readable = |field: &FieldRef| match unread_kind(field) {
+        Some(_) => field.clone(),
+        None => ipc::readable(field),
+    };
+    let fields: Vec<FieldRef> = table.schema_ref().fields().iter().map(readable).collect();
     let cells = fields.iter().zip(table.columns()).map(|(field, cells)| {
         Ok(match field.data_type() {
             same if same == cells.data_type() => cells.clone(),
@@ -80,5 +80,28 @@ impl<I: Iterator<Item = Result<RecordBatch, ArrowError>> + Send> TableReader for
             self.rest = Some(batch.slice(rows, batch.num_rows() - rows));
         }
         readable(&batch.slice(0, rows)).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{select_columns, table};
+    use arrow_array::types::Int32Type;
+    use arrow_array::{ArrayRef, ListArray};
+
+    #[test]
+    fn types_without_a_reading_are_named_however_often_a_table_is_made_readable() {
+        let lists = ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1)]), None]);
+        let made = table([("tags", Arc::new(lists) as ArrayRef)]).unwrap();
+        let once = readable(&made).unwrap();
+        let twice = readable(&once).unwrap();
+        for read in [once, twice] {
+            let error = select_columns(&read, &["tags".into()]).unwrap_err();
+            assert!(
+                error.to_string().contains("`tags` is of type list"),
+                "{error}"
+            );
+        }
     }
 }
