@@ -8,6 +8,7 @@ Needs the package and `crates/ramp-py/requirements-test.txt`.
 from __future__ import annotations
 
 import base64
+import os
 import re
 import sys
 from pathlib import Path
@@ -23,6 +24,8 @@ def execute(path: Path) -> Any:
     import nbformat
     from nbclient import NotebookClient
 
+    # Pictures belong into the notebook, whatever the shell says.
+    os.environ.pop("MPLBACKEND", None)
     book = nbformat.read(path, as_version=4)
     client = NotebookClient(book, timeout=600, resources={"metadata": {"path": str(path.parent)}})
     client.execute()

@@ -174,9 +174,9 @@ fn python(arguments: &[&str]) {
         .env("PYTHONPATH", &place.stage)
         .env("RAMP_STAGE", &place.stage)
         .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("MPLBACKEND", "agg")
         // Nothing of the user's own configuration counts.
         .env_remove("PYTHONHOME")
+        .env_remove("MPLBACKEND")
         .env_remove("MYPYPATH");
     if let Some(ramp) = &place.command {
         command.env("RAMP_COMMAND", ramp);
