@@ -8,6 +8,17 @@ import statistics
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+# How the command is run; an option of the scripts may name one that is built.
+COMMAND = ["cargo", "run", "--release", "--"]
+
+
+def add_binary(parser):
+    parser.add_argument("--binary", help="the command, built from this commit (default: cargo run --release)")
+
+
+def use_binary(path):
+    if path:
+        COMMAND[:] = [str(pathlib.Path(path).resolve())]
 
 
 def folder_of(experiment, name, seed):
@@ -32,7 +43,7 @@ def trained(experiment, name, words, seed, unshown=(), whole=lambda results: Tru
         commits = (folder / "commit").read_text().split(", then ") if (folder / "commit").exists() else []
         (folder / "commit").write_text(", then ".join([c for c in commits if c != head] + [head]))
         (folder / "machine").write_text(machine())
-        subprocess.run(["cargo", "run", "--release", "--", *command, *unshown, "--out", str(folder)], cwd=ROOT, check=True)
+        subprocess.run([*COMMAND, *command, *unshown, "--out", str(folder)], cwd=ROOT, check=True)
     results = json.loads((folder / "results.json").read_text())
     results["date"] = datetime.date.fromtimestamp((folder / "results.json").stat().st_mtime)
     results["machine"] = (folder / "machine").read_text() if (folder / "machine").exists() else machine()

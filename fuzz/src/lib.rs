@@ -10,8 +10,22 @@ use ramp_io::source::SampleReader;
 use ramp_io::table::{columns, open_table, summarize};
 use std::path::Path;
 
+/// A panic ends the fuzzer before it unwinds, also where the software would catch it and say a sentence: parsers of others stand behind such a fence.
+fn respect_the_fence() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let end = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !ramp_io::table::is_guarded() {
+                end(panic);
+            }
+        }));
+    });
+}
+
 /// Reads bytes as a file with this ending; anything but a result is a finding.
 pub fn read(ending: &str, bytes: &[u8]) {
+    respect_the_fence();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join(format!("input.{ending}"));
     std::fs::write(&path, bytes).expect("a temporary file");
@@ -55,6 +69,7 @@ pub fn read_weights(bytes: &[u8]) {
 
 /// Reads bytes as an Arrow table, row by row and as sequences.
 pub fn read_samples(bytes: &[u8]) {
+    respect_the_fence();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("input.arrow");
     std::fs::write(&path, bytes).expect("a temporary file");

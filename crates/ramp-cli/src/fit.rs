@@ -1,14 +1,13 @@
 //! `ramp fit`: train on a user's data, say what was learned, leave a run folder with a report.
 
-use crate::fit_report::{self, Shown};
 use crate::output::{note, say};
 use crate::printing::{self, Table};
 use crate::progress::Bar;
 use crate::{Ending, Failure};
 use clap::Args;
-use ramp::train::{Fit as Trained, Record, TrainError, Trainer, read_records};
-use ramp_cli::report::page;
-use ramp_io::run::{Intent, RunFolder};
+use ramp::train::{Record, TrainError, read_records};
+use ramp_io::report::Shown;
+use ramp_io::run::{Account, Intent, RunFolder, kept_weights};
 use ramp_io::{Findings, ModelFile, Project};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -90,7 +89,7 @@ impl Fit {
                 Err(error) => return Err(error.into()),
             }
         }
-        let trained = match self.train(&mut project, &place.checkpoints()) {
+        let trained = match project.train(&place, None, Bar::new()) {
             Ok(trained) => trained,
             Err(ramp::Error::Train(TrainError::Interrupted {
                 iteration,
@@ -120,13 +119,8 @@ impl Fit {
             Err(error) => return Err(error.into()),
         };
         project.align_signs()?;
-        let kept = match trained.held_out {
-            Some(_) => format!(
-                "those of iteration {}, the best on validation samples",
-                trained.iteration
-            ),
-            None => "the last".into(),
-        };
+        project.learn_readout()?;
+        let kept = kept_weights(&trained);
         let fell = trained.fell(&project.train);
         // What was there before is better than what diverged.
         if let (Some(error), true) = (&fell, self.overwrite || self.resume) {
@@ -149,7 +143,13 @@ impl Fit {
             )));
         }
         say!("\n{}", table(&findings));
+        if let Some(total) = &findings.total {
+            say!("{}\n", total.sentence());
+        }
         say!("{}", printing::items(&findings.items));
+        if let Some(text) = project.describe_readout() {
+            say!("{text}\n\n");
+        }
         for warning in findings.latents.iter().flat_map(|l| &l.warnings) {
             say!("warning: {warning}\n");
         }
@@ -179,22 +179,13 @@ impl Fit {
         kept: String,
         begun: Instant,
     ) -> Result<Findings, Failure> {
-        let findings = Findings::of(project)?;
-        let seconds = begun.elapsed().as_secs_f64();
-        let facts = vec![
-            (
-                "software".into(),
-                format!("ramp {}", env!("CARGO_PKG_VERSION")),
-            ),
-            ("command".into(), self.command(&[])),
-            ("seed".into(), project.train.seed.to_string()),
-            ("iterations".into(), project.train.iterations.to_string()),
-            ("weights kept".into(), kept),
-            ("this session".into(), format!("{seconds:.1} s")),
-        ];
-        let report = fit_report::build(name, project, shown, records, &findings, facts)?;
-        place.finish(project, &page(&report))?;
-        Ok(findings)
+        let account = Account {
+            name: name.into(),
+            command: self.command(&[]),
+            kept,
+            seconds: begun.elapsed().as_secs_f64(),
+        };
+        Ok(place.conclude(project, shown, records, account)?)
     }
 
     /// The command that this is, as a shell takes it, with more words behind it.
@@ -209,14 +200,6 @@ impl Fit {
         say("--seed", self.seed.map(|n| n.to_string()));
         words.extend(more.iter().map(|more| more.to_string()));
         words.join(" ")
-    }
-
-    fn train(&self, project: &mut Project, checkpoints: &Path) -> ramp::Result<Trained> {
-        let every = (project.train.iterations / 20).clamp(10, 500);
-        Trainer::new(project.train.clone())?
-            .checkpoints(checkpoints, every)
-            .observer(Bar::new())
-            .fit(&mut project.model, &project.data)
     }
 }
 

@@ -4,9 +4,7 @@ use crate::output::say;
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::storage::{same_file, write_atomically};
-use ramp_io::table::{
-    ColumnSummary, Distinct, Identifier, Kind, is_comma_number, open_table, summarize,
-};
+use ramp_io::table::{ColumnSummary, Kind, Use, open_table, summarize};
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -69,39 +67,6 @@ impl Init {
     }
 }
 
-/// What a column is good for.
-enum Use {
-    Observe(&'static str),
-    Leave(String),
-}
-
-fn use_of(column: &ColumnSummary) -> Use {
-    if let Some(why) = Identifier::of(column) {
-        return Use::Leave(why.to_string());
-    }
-    let leave = |why: &str| Use::Leave(why.into());
-    let commas = || {
-        let numbers = |(text, _): &(String, u64)| is_comma_number(text);
-        column.levels.iter().any(numbers)
-    };
-    match (&column.kind, column.distinct) {
-        (Kind::Empty, _) => leave("has no values"),
-        (Kind::Unread(kind), _) => Use::Leave(format!("is of type {kind}, which cannot be read")),
-        (_, Distinct::Exactly(1)) => leave("is the same in every row"),
-        (Kind::Number, _) if column.numbers.is_some_and(|n| n.infinite > 0) => {
-            leave("has infinite values")
-        }
-        (Kind::Text, _) if commas() => {
-            leave("has numbers with commas: write them with a decimal point")
-        }
-        (Kind::Number, _) => Use::Observe("number"),
-        (Kind::Text, Distinct::Exactly(n)) if n <= 64 && (n as u64) < column.rows.max(3) => {
-            Use::Observe("categorical")
-        }
-        (Kind::Text, _) => leave("holds free text or names"),
-    }
-}
-
 /// A name as Newick writes it.
 fn newick_name(name: &str) -> String {
     let plain = name
@@ -125,7 +90,7 @@ fn model_file(
 ) -> Result<String, String> {
     let observed: Vec<&ColumnSummary> = columns
         .iter()
-        .filter(|c| matches!(use_of(c), Use::Observe(_)))
+        .filter(|c| matches!(Use::of(c), Use::Observe(_)))
         .collect();
     if observed.len() < 2 {
         return Err(format!(
@@ -188,7 +153,7 @@ fn model_file(
                 100.0 * m as f64 / column.rows.max(1) as f64
             ),
         };
-        text += &match use_of(column) {
+        text += &match Use::of(column) {
             Use::Observe(kind) => {
                 format!("#   {}: {kind}, {about}{missing}\n", one_line(&column.name))
             }

@@ -4,11 +4,13 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod check;
+mod compare;
+mod diagnose;
 mod failure;
 mod fit;
 mod fit_report;
 mod forecast;
-mod gaps;
+mod grow;
 mod init;
 mod interrupt;
 mod memory;
@@ -77,6 +79,21 @@ enum Command {
         after_help = "Example:\n  ramp forecast out/diary --data examples/diary/diary.csv --steps 7 --out next_week.csv"
     )]
     Forecast(forecast::Forecast),
+    /// Say which of some fits explains more of rows that none has learned from: trees, families, dimensions
+    #[command(after_help = "Example:\n  ramp compare out/questionnaire out/one-factor")]
+    Compare(compare::Compare),
+    /// Try changes of a fit's tree: which would explain more of rows that were not learned from
+    #[command(
+        after_help = "Example:\n  ramp diagnose out/questionnaire\n  ramp diagnose out/questionnaire --out changes.csv"
+    )]
+    Diagnose(diagnose::Diagnose),
+    /// Find a tree from a table, for when there is none to start from
+    #[command(
+        after_help = "Example:\n  ramp grow answers.csv --out model.toml      then: ramp fit model.toml\n  \
+                      ramp grow answers.csv --out model.toml --keep '((q1,q2,q3)anxiety,(q4,q5)anger);'\n\
+                      Ctrl-C stops; the same command with --resume goes on from the last round."
+    )]
+    Grow(grow::Grow),
     /// Build the report of a finished fit again
     #[command(after_help = "Example:\n  ramp report out/questionnaire")]
     Report(fit_report::Rebuild),
@@ -103,6 +120,9 @@ fn main() -> ExitCode {
         Command::Impute(args) => args.run(),
         Command::Score(args) => args.score(),
         Command::Forecast(args) => args.run(),
+        Command::Compare(args) => args.run(),
+        Command::Diagnose(args) => args.run(),
+        Command::Grow(args) => args.run(),
         Command::Report(args) => args.run(),
         Command::Reproduce(experiment) => experiment.run(),
     };

@@ -5,7 +5,7 @@ use ramp::model::Transition;
 use ramp::storage::{PendingFile, StorageError, remove_leftovers};
 use ramp::train::TriedStart;
 use ramp_io::Project;
-use ramp_io::items::{Direction, Item};
+use ramp_io::items::Item;
 use ramp_io::source::Windows;
 use std::path::Path;
 
@@ -124,7 +124,7 @@ pub fn describe(project: &Project) -> String {
     let mut table = Table::new(&["observation", "kind", "missing"]).right(&[2]);
     const LISTED: usize = 40;
     for observation in project.encoder.observations.iter().take(LISTED) {
-        let missing = missing(project, &observation.name);
+        let missing = project.missing(&observation.name);
         table.row(vec![
             observation.name.clone(),
             observation.encoding.describe(),
@@ -178,23 +178,6 @@ fn drawing(project: &Project) -> String {
     text
 }
 
-/// The fraction of items in which an observation is missing; of sequences, among all of their steps.
-pub fn missing(project: &Project, name: &str) -> f64 {
-    let data = &project.data;
-    let Ok(observation) = data.observation(name) else {
-        return 0.0;
-    };
-    let (mut gone, mut all) = (0, 0);
-    for step in 0..observation.steps().unwrap_or(1) {
-        let lives = |&row: &usize| data.lengths().is_none_or(|l| l[row] as usize > step);
-        for row in (0..data.rows()).filter(lives) {
-            gone += usize::from(!observation.step(step).is_present(row));
-            all += 1;
-        }
-    }
-    gone as f64 / all.max(1) as f64
-}
-
 /// Whether files can be written into a folder, which is made if it is not there. What killed commands left there is removed.
 pub fn check_writable(folder: &Path) -> Result<(), Failure> {
     let failed = |source: std::io::Error| {
@@ -236,7 +219,7 @@ pub fn items(items: &[Item]) -> String {
         table.row(vec![
             item.name.clone(),
             item.latent.clone(),
-            direction(item).into(),
+            item.direction().sign().into(),
             shortened(&format!("{}  {ends}", sparkline(&means)), 60),
         ]);
     }
@@ -245,16 +228,6 @@ pub fn items(items: &[Item]) -> String {
         n => format!("and {n} more\n"),
     };
     format!("\nwhat each item does\n{}{more}", table.text())
-}
-
-/// Which way an item runs, in a sign or two words.
-pub fn direction(item: &Item) -> &'static str {
-    match item.direction() {
-        Direction::Up => "+",
-        Direction::Down => "−",
-        Direction::NotMonotone => "not monotone",
-        _ => "flat",
-    }
 }
 
 /// A curve in one line of blocks.

@@ -113,7 +113,11 @@ impl Bar {
         if let Some(held_out) = held_out {
             self.held_out = format!(", validation {held_out:.4}");
         }
-        let message = format!("free energy {free_energy:.4} nats{}", self.held_out);
+        // Some experiments count other things than steps of a training.
+        let message = match free_energy.is_nan() {
+            true => "done".into(),
+            false => format!("free energy {free_energy:.4} nats{}", self.held_out),
+        };
         match self.bar.is_hidden() {
             true => {
                 if let Some(line) = self.log.line(iteration, &message) {
@@ -197,6 +201,55 @@ impl Passing {
 }
 
 impl Drop for Passing {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// A progress bar for a count of things that several threads do.
+pub struct Counting {
+    bar: ProgressBar,
+    last: std::sync::Mutex<Instant>,
+}
+
+impl Counting {
+    /// Lines of a log are so far apart.
+    const APART: Duration = Duration::from_secs(10);
+
+    pub fn new() -> Self {
+        interrupt::listen();
+        let bar = ProgressBar::new(0);
+        let style =
+            ProgressStyle::with_template("{msg} {bar:32.cyan/blue} {pos}/{len} · {eta} left");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Counting {
+            bar,
+            last: std::sync::Mutex::new(Instant::now()),
+        }
+    }
+
+    /// So many of so many are done; whether someone wishes to stop.
+    pub fn at(&self, what: &str, done: usize, all: usize) -> bool {
+        if self.bar.is_hidden() {
+            if let Ok(mut last) = self.last.lock()
+                && last.elapsed() >= Self::APART
+            {
+                *last = Instant::now();
+                note!("{what}: {done} of {all}");
+            }
+        } else {
+            if self.bar.message() != what {
+                self.bar.set_message(what.to_owned());
+                self.bar.reset_eta();
+            }
+            self.bar.set_length(all as u64);
+            self.bar.set_position(done as u64);
+        }
+        interrupt::wished()
+    }
+}
+
+impl Drop for Counting {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -3,9 +3,9 @@
 mod scene;
 
 use scene::{Scene, model, said};
+use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::Output;
-use std::time::Instant;
+use std::process::{Command, Output, Stdio};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/attacks")
@@ -24,10 +24,48 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// Runs the command, which must end by itself with a sentence or a result, in one line and without a word to the terminal.
+/// What a command said, the seconds of processor time that it took, and the megabytes that it held: unlike the time of day, these do
+/// not depend on who else is on the machine.
+#[cfg(unix)]
+#[allow(clippy::zombie_processes)] // `wait4` waits, and says what was used.
+fn measured(mut command: Command) -> (Output, f64, i64) {
+    use std::os::unix::process::ExitStatusExt;
+    let (mut stdout, mut stderr) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+    command
+        .stdin(Stdio::null())
+        .stdout(stdout.try_clone().unwrap());
+    let child = command.stderr(stderr.try_clone().unwrap()).spawn().unwrap();
+    let (mut status, mut usage) = (0, unsafe { std::mem::zeroed::<libc::rusage>() });
+    // SAFETY: the child is ours and nobody else waits for it; both places live until the call is back.
+    let ended = unsafe { libc::wait4(child.id() as i32, &mut status, 0, &mut usage) };
+    assert_eq!(ended, child.id() as i32);
+    let text = |file: &mut std::fs::File| {
+        let mut bytes = vec![];
+        file.rewind().unwrap();
+        file.read_to_end(&mut bytes).unwrap();
+        bytes
+    };
+    let output = Output {
+        status: std::process::ExitStatus::from_raw(status),
+        stdout: text(&mut stdout),
+        stderr: text(&mut stderr),
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    let taken = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+    (output, taken, usage.ru_maxrss / 1024)
+}
+
+#[cfg(not(unix))]
+fn measured(mut command: Command) -> (Output, f64, i64) {
+    (command.output().unwrap(), 0.0, 0)
+}
+
+/// Runs the command, which must end by itself with a sentence or a result, in one line and without a word to the terminal; a refusal takes at
+/// most a second and little memory.
 fn survives(scene: &Scene, words: &[&str]) -> Output {
-    let begun = Instant::now();
-    let output = scene.run(words);
+    let mut command = scene.command();
+    command.args(words);
+    let (output, seconds, megabytes) = measured(command);
     let error = said(&output);
     match output.status.code() {
         Some(0) => {}
@@ -41,12 +79,9 @@ fn survives(scene: &Scene, words: &[&str]) -> Output {
     let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &error;
     let commands = |c: char| c.is_control() && c != '\n' && c != '\t' || c == '\u{202e}';
     assert!(!printed.contains(commands), "{words:?}: {printed:?}");
-    // A second without others on the machine.
-    assert!(
-        begun.elapsed().as_secs() < 20,
-        "{words:?}: {:?}",
-        begun.elapsed()
-    );
+    let most = if output.status.success() { 10.0 } else { 1.0 };
+    assert!(seconds < most, "{words:?}: {seconds} s: {error}");
+    assert!(megabytes < 300, "{words:?}: {megabytes} MB: {error}");
     output
 }
 

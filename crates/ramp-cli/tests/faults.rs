@@ -191,6 +191,40 @@ fn a_run_is_the_old_one_or_the_new_one() {
     }
 }
 
+/// An experiment's results are whole or not there, and the same command goes on to the same numbers.
+#[test]
+fn experiments_go_on_after_whatever_failed() {
+    let faulty = Faulty::new();
+    let words =
+        "reproduce calibration --case beta --n 60 --test 40 --iterations 6 --batch 20 --out out";
+    let words: Vec<&str> = words.split(' ').collect();
+    let found = || -> serde_json::Value {
+        let results: serde_json::Value =
+            serde_json::from_slice(&faulty.scene.read("out/results.json")).unwrap();
+        results["cases"][0]["ranks"].clone()
+    };
+    faulty.scene.does(&words);
+    let right = found();
+    assert_eq!(right[0]["ranks"], 40);
+    let mut failed = 0;
+    for fault in faults() {
+        std::fs::remove_dir_all(faulty.scene.path("out")).unwrap();
+        let done = told(&faulty.run(&fault, &words), &fault);
+        failed += usize::from(!done);
+        if faulty.scene.path("out/results.json").exists() {
+            assert_eq!(found(), right, "{fault}");
+        }
+        assert!(
+            faulty.scene.path("out/results.json").exists() || !done,
+            "{fault}"
+        );
+        faulty.scene.does(&words);
+        assert_eq!(found(), right, "{fault}");
+        assert_eq!(faulty.leftovers(), Vec::<PathBuf>::new(), "{fault}");
+    }
+    assert!(failed > 12, "{failed}");
+}
+
 #[test]
 fn without_threads_one_does_the_work() {
     let faulty = Faulty::new();

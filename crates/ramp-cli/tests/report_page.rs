@@ -148,6 +148,8 @@ try {
   said.settings = $("#settings").textContent;
   said.labelled = [...document.querySelectorAll("select, input")].every((s) => s.labels.length === 1);
   said.steps = !$("#steps-section").hidden && $("#steps svg") !== null;
+  said.ranks = document.querySelectorAll("#ranks rect.bar").length;
+  said.verdict = $("#ranks-note").textContent;
   said.bands = document.querySelectorAll("#over-time figure path.band").length;
   said.seen = document.querySelectorAll("#over-time circle.seen").length;
   said.foreign = document.querySelectorAll("img, iframe, link, b:not(.note b), [onload], [onerror]").length + (typeof broken === "undefined" ? 0 : 1);
@@ -326,6 +328,15 @@ fn readers_can_use_it_wide_and_narrow_light_and_dark() {
             assert_eq!(said["steps"], report.sequence.is_some(), "{of}");
             let bands = report.over_time.iter().flat_map(|o| &o.bands);
             assert_eq!(said["bands"], bands.clone().count(), "{of}");
+            let (bars, verdict) = match &report.ranks {
+                Some(ranks) => (ranks.histogram.len(), &ranks.verdict[..]),
+                None => (0, ""),
+            };
+            assert_eq!(
+                (&said["ranks"], &said["verdict"]),
+                (&bars.into(), &verdict.into()),
+                "{of}"
+            );
             let seen = bands.flat_map(|b| &b.observed).filter(|x| x.is_finite());
             assert_eq!(said["seen"], seen.count(), "{of}");
             assert!(

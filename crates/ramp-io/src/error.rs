@@ -39,6 +39,9 @@ pub enum Error {
     /// Something is wrong with a model file.
     #[error(transparent)]
     ModelFile(#[from] crate::model_file::ModelFileError),
+    /// A tree cannot be grown.
+    #[error(transparent)]
+    Grow(#[from] crate::grow::GrowError),
     /// Something is wrong with a table.
     #[error(transparent)]
     Table(#[from] crate::table::TableError),
@@ -69,7 +72,11 @@ impl Error {
             Error::Table(error) => error.names_file(),
             Error::Array(error) => error.names_file(),
             Error::Engine(error) => matches!(error, ramp::Error::Storage(_)),
-            Error::ModelFile(_) | Error::Encode(_) | Error::Run(_) | Error::Stream(_) => false,
+            Error::ModelFile(_)
+            | Error::Encode(_)
+            | Error::Run(_)
+            | Error::Stream(_)
+            | Error::Grow(_) => false,
         }
     }
 }

@@ -41,6 +41,18 @@ pub enum Direction {
     Flat,
 }
 
+impl Direction {
+    /// In a sign or two words.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Direction::Up => "+",
+            Direction::Down => "−",
+            Direction::NotMonotone => "not monotone",
+            Direction::Flat => "flat",
+        }
+    }
+}
+
 impl Item {
     /// Which way it runs.
     pub fn direction(&self) -> Direction {

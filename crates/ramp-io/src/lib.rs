@@ -11,14 +11,25 @@
 //! - [`encode`]: how columns become observations; learned once, used ever after: [`Encoder`].
 //! - [`run`]: a model file that has met its data, [`Project`], and a trained model in its folder, [`Run`].
 //! - [`findings`]: what was learned about each latent: [`Findings`].
+//! - [`total`]: how much a whole tree explains, on one scale for all trees; [`compare`]: which of some runs explains more;
+//!   [`mod@diagnose`] and [`mod@change`]: which change of a tree would explain more; [`mod@grow`]: a tree from data.
 //! - [`items`]: what each item does to its latent.
+//! - [`readout`]: how missing numbers are read off the tree and the rest of a row.
+//! - [`report`]: the page that shows a fit.
 //! - [`stream`]: what a run says of new data, some samples at a time: posteriors, scores, filled gaps.
 
 pub mod array;
+mod calibration;
+pub mod change;
+pub mod compare;
+pub mod diagnose;
 pub mod encode;
 pub mod findings;
+pub mod grow;
 pub mod items;
 pub mod model_file;
+pub mod readout;
+pub mod report;
 pub mod run;
 mod sign_alignment;
 pub mod source;
@@ -27,6 +38,7 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 pub mod time;
+pub mod total;
 
 /// The Arrow types that appear in this library's signatures, of the one version that it is built with.
 pub mod arrow {

@@ -1,13 +1,22 @@
-//! The training loop by itself: what it does between two steps costs no memory.
+//! Steps of training cost no memory: neither the loop nor RAMP's own steps ask the allocator once they are warm.
 
+use ramp::data::Dataset;
+use ramp::graph::FactorTree;
+use ramp::model::Model;
 use ramp::train::{Control, Event, Identity, Problem, TrainSpec, Trainer};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Counts how often memory is asked for.
 struct Counting;
 
 static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+/// The tests of this file count all threads' requests, so they take turns.
+static TURN: Mutex<()> = Mutex::new(());
 
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -61,6 +70,7 @@ impl Problem for Hill {
 
 #[test]
 fn steps_ask_for_no_memory_and_climb_the_hill() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     for kept in [false, true] {
         let mut hill = Hill(vec![0.0; 5]);
@@ -90,4 +100,169 @@ fn steps_ask_for_no_memory_and_climb_the_hill() {
             assert!((x - i as f32).abs() < 0.05, "{i}: {x}");
         }
     }
+}
+
+/// Numbers with a fifth of them missing.
+fn gappy(count: usize, seed: u64) -> Vec<f32> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let number = |rng: &mut ChaCha8Rng| rng.random_range(-2.0..2.0);
+    (0..count)
+        .map(|_| match rng.random_bool(0.2) {
+            true => f32::NAN,
+            false => number(&mut rng),
+        })
+        .collect()
+}
+
+/// A tree of several families, one of them of a size that no kernel is compiled for.
+fn tree() -> (Model, Dataset) {
+    let tree = FactorTree::from_newick("((x1,x2,x3)a,(x4,x5)b,(x6,x7)c)d;").unwrap();
+    let mut data = Dataset::new();
+    for i in 1..=7 {
+        data = data.observe(format!("x{i}"), 1, gappy(400, i)).unwrap();
+    }
+    let model = Model::builder(tree)
+        .family("a", "gaussian(7)")
+        .and_then(|model| model.family("b", "categorical(3)"))
+        .and_then(|model| model.family("c", "beta x gaussian"))
+        .and_then(|model| model.build(&data))
+        .unwrap();
+    (model, data)
+}
+
+/// A chain of sequences of different lengths.
+fn chain() -> (Model, Dataset) {
+    let data = Dataset::new()
+        .observe_sequence("x", 6, 1, gappy(300 * 6, 1))
+        .unwrap()
+        .observe_sequence("y", 6, 2, gappy(300 * 12, 2))
+        .unwrap()
+        .with_lengths((0..300).map(|n| 3 + n % 4).collect())
+        .unwrap();
+    let tree = FactorTree::sequence(6, &["x", "y"]).unwrap();
+    let model = Model::builder(tree)
+        .families("gaussian(2)")
+        .and_then(|model| model.build(&data))
+        .unwrap();
+    (model, data)
+}
+
+#[test]
+fn warm_steps_of_trees_and_chains_ask_for_no_memory() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    for threads in [1, 2] {
+        for (what, (mut model, data)) in [("tree", tree()), ("chain", chain())] {
+            let spec = TrainSpec {
+                iterations: 260,
+                batch: Some(100),
+                mixture: Some(70),
+                mask: 0.3,
+                validation: 0.2,
+                evaluate_every: 5,
+                ..TrainSpec::default()
+            };
+            let mut asked = Vec::with_capacity(spec.iterations);
+            let mut trainer =
+                Trainer::new(spec)
+                    .unwrap()
+                    .threads(threads)
+                    .observer(|event: &Event<'_>| {
+                        if let Event::Step { .. } = event {
+                            asked.push(ASKED.load(Ordering::Relaxed));
+                        }
+                        Control::Continue
+                    });
+            trainer.fit(&mut model, &data).unwrap();
+            drop(trainer);
+            // The queue by which work enters rayon's threads is a list of blocks of 63 places, each asked for when it is due: a
+            // step or an evaluation enters once. A further thread warms up when it is first given something to do, whenever that is.
+            let entries = 300;
+            let most = entries / 63 + 1 + 150 * (threads - 1);
+            let between = asked[259] - asked[9];
+            assert!(
+                between <= most,
+                "{between} requests in 250 steps of a {what} on {threads} threads"
+            );
+        }
+    }
+}
+
+/// Good for a while, then far below its beginning, with finite numbers only.
+struct Falling {
+    parameters: Vec<f32>,
+    falls_at: usize,
+    lasts: usize,
+}
+
+impl Problem for Falling {
+    type Model = Self;
+    type Error = ramp::Error;
+
+    fn model(&self) -> &Self {
+        self
+    }
+
+    fn parameters(&self) -> &[f32] {
+        &self.parameters
+    }
+
+    fn parameters_mut(&mut self) -> &mut [f32] {
+        &mut self.parameters
+    }
+
+    fn step(&mut self, iteration: usize, gradient: &mut [f32]) -> ramp::Result<f64> {
+        gradient.fill(1.0);
+        let fallen = (self.falls_at..self.falls_at + self.lasts).contains(&iteration);
+        Ok(if fallen { -5.0 } else { 0.5 })
+    }
+
+    fn held_out(&mut self) -> ramp::Result<Option<f64>> {
+        Ok(Some(f64::from(-(self.parameters[0] - 0.02).abs())))
+    }
+
+    fn is_lost(&self, first: f64, value: f64) -> bool {
+        value < first - 1.0
+    }
+
+    fn identity(&self) -> ramp::Result<Identity> {
+        Ok(Identity::default())
+    }
+}
+
+/// A training whose numbers are finite but lost ends when that is sure, with its best weights; one that recovers goes on.
+#[test]
+fn a_lost_training_ends_when_it_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = TrainSpec {
+        iterations: 2000,
+        evaluate_every: 1,
+        ..TrainSpec::default()
+    };
+    let falling = |lasts| Falling {
+        parameters: vec![0.0; 3],
+        falls_at: 50,
+        lasts,
+    };
+    let train = |problem: &mut Falling, kept: bool| {
+        let mut trainer = Trainer::new(spec.clone()).unwrap();
+        if kept {
+            trainer = trainer.checkpoints(folder.path(), 10);
+        }
+        trainer.train(problem)
+    };
+    assert_eq!(train(&mut falling(199), false).unwrap().steps, 2000);
+    let mut lost = falling(usize::MAX - 50);
+    let error = train(&mut lost, true).unwrap_err().to_string();
+    assert!(
+        error.contains("diverged at iteration 250: the free energy fell from 0.50 to -5.00 nats"),
+        "{error}"
+    );
+    assert!((lost.parameters[0] - 0.02).abs() < 2e-3, "the best weights");
+    let again = train(&mut falling(usize::MAX - 50), true)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        again.contains("diverged at iteration 250, and would again"),
+        "{again}"
+    );
 }

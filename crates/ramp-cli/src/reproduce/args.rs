@@ -7,7 +7,7 @@ use ramp_lab::experiments::nonlinear_tree::data::Link;
 use ramp_lab::harness::{BbviSettings, Core, Recipe, Scale};
 
 #[derive(Clone, Copy, ValueEnum)]
-enum ScaleName {
+pub enum ScaleName {
     /// Seconds to minutes, and the effect is there
     Quick,
     /// The paper's sizes
@@ -28,6 +28,15 @@ enum InputsName {
     Moments,
     /// The sum of messages as it is
     Natural,
+}
+
+impl From<ScaleName> for Scale {
+    fn from(name: ScaleName) -> Self {
+        match name {
+            ScaleName::Quick => Scale::Quick,
+            ScaleName::Paper => Scale::Paper,
+        }
+    }
 }
 
 /// How a parent acts on its children.
@@ -73,10 +82,7 @@ pub struct Choice {
 
 impl Choice {
     pub fn scale(&self) -> Scale {
-        match self.scale {
-            ScaleName::Quick => Scale::Quick,
-            ScaleName::Paper => Scale::Paper,
-        }
+        self.scale.into()
     }
 
     pub fn recipe(&self) -> Recipe {

@@ -1,7 +1,9 @@
 //! `ramp reproduce`: the experiments by name, and how their ends are reported.
 
 mod args;
+mod calibration;
 mod dynamics;
+mod grow;
 mod linear_tree;
 mod misspecified_tree;
 mod nonlinear_sweep;
@@ -65,6 +67,18 @@ pub enum Experiment {
                             Ctrl-C stops after the current step; the same command then goes on from there."
     )]
     Dynamics(dynamics::Dynamics),
+    /// Whether posteriors, imputations and forecasts are as sure as they should be: ranks of what is true
+    #[command(
+        after_help = "Example:\n  ramp reproduce calibration --case linear-tree --case von-mises --seed 1\n\
+                            Ctrl-C stops after the current step; the same command then goes on from there."
+    )]
+    Calibration(calibration::Calibration),
+    /// Trees from data alone: how near they come to the true one, beside neighbour joining and clustering
+    #[command(
+        after_help = "Example:\n  ramp reproduce grow --shape balanced --linear --rows 10000 --leaves 16 --seeds 10\n\
+                            Ctrl-C stops after the current step; the same command then goes on from there."
+    )]
+    Grow(grow::Grow),
     /// Stick figures: the directions of limbs as a tree of six-dimensional latents, one at each joint of a body
     #[command(
         after_help = "Example:\n  ramp reproduce pose --scale quick --joints lspet/joints.mat\n\
@@ -83,6 +97,8 @@ impl Experiment {
             Experiment::Pendulum(args) => args.run(),
             Experiment::PendulumSweep(args) => args.run(),
             Experiment::Dynamics(args) => args.run(),
+            Experiment::Calibration(args) => args.run(),
+            Experiment::Grow(args) => args.run(),
             Experiment::Pose(args) => args.run(),
         }
     }

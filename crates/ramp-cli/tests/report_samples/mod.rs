@@ -207,6 +207,10 @@ pub fn questionnaire() -> Report {
         held_out_rows: 1000,
         validation_rows: 0,
         items: vec![],
+        ranks: Some(HeldOutRanks {
+            histogram: (0..20).map(|i| 40 + i * 7 % 11).collect(),
+            verdict: "Even, as far as 900 cells can tell.".into(),
+        }),
         variables,
         factors,
         root: Some(0),
@@ -310,6 +314,7 @@ pub fn chain() -> Report {
         held_out_rows: 80,
         validation_rows: 0,
         items: vec![],
+        ranks: None,
         variables: vec![
             variable("state", true),
             variable("heart", false),
@@ -496,6 +501,7 @@ pub fn mixed() -> Report {
         held_out_rows: 2_400,
         validation_rows: 0,
         items: vec![],
+        ranks: None,
         variables,
         factors,
         root: None,

@@ -21,6 +21,7 @@ pub(crate) mod zip;
 pub use error::{ArchiveDamage, ArrayDamage, ArrayError};
 
 use crate::{Error, Result};
+use arrow_buffer::ScalarBuffer;
 use npy::{Element, Header};
 use ramp::storage::PendingFile;
 use std::fs::File;
@@ -44,13 +45,31 @@ pub struct Array {
     pub values: ArrayValues,
 }
 
-/// The elements of an array.
+/// The elements of an array: read from a file, or in memory that something else owns, such as NumPy. Clones and parts share them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArrayValues {
     /// Numbers; every type but bytes is read as these.
-    Numbers(Vec<f32>),
+    Numbers(ScalarBuffer<f32>),
     /// Bytes, such as pixels.
-    Bytes(Vec<u8>),
+    Bytes(ScalarBuffer<u8>),
+}
+
+impl Array {
+    /// A range of the first axis, without a copy.
+    pub(crate) fn slice(&self, rows: Range<usize>) -> Array {
+        let width: usize = self.shape[1..].iter().product();
+        let (start, count) = (rows.start * width, rows.len() * width);
+        let mut shape = self.shape.clone();
+        shape[0] = rows.len();
+        Array {
+            name: self.name.clone(),
+            shape,
+            values: match &self.values {
+                ArrayValues::Numbers(x) => ArrayValues::Numbers(x.slice(start, count)),
+                ArrayValues::Bytes(x) => ArrayValues::Bytes(x.slice(start, count)),
+            },
+        }
+    }
 }
 
 /// Reads all arrays of a file.
@@ -314,14 +333,14 @@ impl ArrayReader {
             self.each(rows.clone(), |place, raw| {
                 bytes[place] = raw[0];
             })?;
-            ArrayValues::Bytes(bytes)
+            ArrayValues::Bytes(bytes.into())
         } else {
             let mut numbers = self.room(count)?;
             let element = self.header.element;
             self.each(rows.clone(), |place, raw| {
                 numbers[place] = element.number(raw) as f32;
             })?;
-            ArrayValues::Numbers(numbers)
+            ArrayValues::Numbers(numbers.into())
         };
         let mut shape = self.header.shape.clone();
         match shape.first_mut() {

@@ -117,7 +117,7 @@ pub(super) fn encode_array(observation: &Encoded, array: &Array, axes: usize) ->
             .collect::<Result<Vec<_>>>()
     };
     match (&observation.encoding, &array.values) {
-        (Encoding::Image { .. }, ArrayValues::Bytes(bytes)) => Ok(Items::Bytes(bytes.clone())),
+        (Encoding::Image { .. }, ArrayValues::Bytes(bytes)) => Ok(Items::Bytes(bytes.to_vec())),
         (Encoding::Image { .. }, ArrayValues::Numbers(_)) => Err(EncodeError::ImageNotOfBytes {
             array: array.name.clone(),
             trained: true,

@@ -276,10 +276,12 @@ impl ModelFile {
                 message: one_line(e.message()),
             }
         })?;
-        let top = Section {
-            name: "",
-            table: &table,
-        };
+        Self::from_table(&table)
+    }
+
+    /// Reads a model file that is a table already, such as one of another language's.
+    pub fn from_table(table: &Table) -> Result<Self> {
+        let top = Section { name: "", table };
         let version = top.get::<i64>("version")?.unwrap_or(VERSION);
         if version > VERSION {
             return Err(ModelFileError::NewerVersion {
@@ -291,7 +293,7 @@ impl ModelFile {
         if version < 1 {
             return Err(ModelFileError::NoSuchVersion { version }.into());
         }
-        retired::check(&table)?;
+        retired::check(table)?;
         top.only(&[
             "version",
             "data",
@@ -409,13 +411,7 @@ impl ModelFile {
             ..defaults
         };
         let mut table = Table::try_from(&defaults).map_err(ModelFileError::Write)?;
-        let mut known: Vec<&str> =
-            "iterations batch learning_rate optimizer even_rates warmup decay clip mixture population \
-                                    mask mask_span mask_warmup evaluate_every patience seed"
-                .split_whitespace()
-                .collect();
-        known.sort_unstable();
-        section.only(&known)?;
+        section.only(&sections::TRAIN)?;
         for (key, value) in &self.train {
             table.insert(key.clone(), value.clone());
             // One at a time, so that the sentence names the setting.

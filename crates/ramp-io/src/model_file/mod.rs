@@ -11,3 +11,4 @@ pub use file::{
     Chain, DataSettings, LatentSettings, ModelFile, NetworkSettings, ObservationKind,
     ObservationSettings, TreeSettings,
 };
+pub use sections::known_settings;

@@ -13,8 +13,56 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use toml::{Table, Value};
 
+/// The settings of every section, for those who offer them under another roof.
+///
+/// ```
+/// let sections = ramp_io::model_file::known_settings();
+/// assert!(sections.iter().any(|(name, keys)| *name == "train" && keys.contains(&"iterations")));
+/// ```
+pub fn known_settings() -> [(&'static str, &'static [&'static str]); 6] {
+    [
+        ("data", &DATA),
+        ("tree", &WAYS),
+        ("latents", &FAMILY_KEYS),
+        ("observations", &OBSERVATION),
+        ("networks", &NETWORKS),
+        ("train", &TRAIN),
+    ]
+}
+
+const DATA: [&str; 3] = ["file", "holdout", "validation"];
+const WAYS: [&str; 4] = ["newick", "edges", "factors", "chain"];
+const OBSERVATION: [&str; 6] = ["kind", "columns", "scale", "levels", "monotone", "network"];
+const NETWORKS: [&str; 6] = [
+    "message",
+    "observation",
+    "inputs",
+    "tying",
+    "init",
+    "monotone",
+];
+/// In the order of the alphabet, for messages.
+pub(super) const TRAIN: [&str; 16] = [
+    "batch",
+    "clip",
+    "decay",
+    "evaluate_every",
+    "even_rates",
+    "iterations",
+    "learning_rate",
+    "mask",
+    "mask_span",
+    "mask_warmup",
+    "mixture",
+    "optimizer",
+    "patience",
+    "population",
+    "seed",
+    "warmup",
+];
+
 pub(super) fn data(section: &Section<'_>) -> Result<DataSettings> {
-    section.only(&["file", "holdout", "validation"])?;
+    section.only(&DATA)?;
     let usual = DataSettings::default();
     let settings = DataSettings {
         file: section.get::<PathBuf>("file")?,
@@ -39,7 +87,6 @@ pub(super) fn data(section: &Section<'_>) -> Result<DataSettings> {
 }
 
 pub(super) fn tree(section: &Section<'_>) -> Result<TreeSettings> {
-    const WAYS: [&str; 4] = ["newick", "edges", "factors", "chain"];
     section.only(&WAYS)?;
     if section.table.len() != 1 {
         return Err(ModelFileError::NotOneTree {
@@ -180,7 +227,7 @@ pub(super) fn observations(section: &Section<'_>) -> Result<BTreeMap<String, Obs
             name: &title,
             table,
         };
-        own.only(&["kind", "columns", "scale", "levels", "monotone", "network"])?;
+        own.only(&OBSERVATION)?;
         let settings = ObservationSettings {
             kind: own.get("kind")?,
             columns: own.get("columns")?,
@@ -236,14 +283,7 @@ pub(super) fn observations(section: &Section<'_>) -> Result<BTreeMap<String, Obs
 }
 
 pub(super) fn networks(section: &Section<'_>) -> Result<NetworkSettings> {
-    section.only(&[
-        "message",
-        "observation",
-        "inputs",
-        "tying",
-        "init",
-        "monotone",
-    ])?;
+    section.only(&NETWORKS)?;
     Ok(NetworkSettings {
         message: network(section, "message")?,
         observation: network(section, "observation")?,

@@ -3,10 +3,10 @@
 //! A run is written into a folder of its own inside (the stage). When its manifest is there, the new run counts: readers take its files from
 //! the stage until they have been moved to their places, and a process that ends in between leaves that to the next one.
 
-use super::folder::{write_support, write_weights};
+use super::folder::{write_readout, write_support, write_weights};
 use super::lock::FolderLock;
 use super::manifest::{MANIFEST, METRICS, MODEL, Manifest, NAMES, REPORT};
-use super::{Project, RunError};
+use super::{Project, Run, RunError};
 use crate::{Error, Result};
 use ramp::storage::{PendingFile, remove_leftovers, same_file, write_atomically};
 use ramp::train::{checkpoint_file, records_file};
@@ -214,11 +214,22 @@ impl RunFolder {
         self.replace(None, |stage| {
             write_atomically(&stage.join(MODEL), project.settings.as_bytes())?;
             write_support(project, stage)?;
+            write_readout(project, stage)?;
             if records.exists() {
                 copy(&records, &stage.join(METRICS))?;
             }
             write_atomically(&stage.join(REPORT), report.as_bytes())?;
             write_weights(project, stage)
+        })
+    }
+
+    /// Writes a copy of a run that is elsewhere. The run that was there before stays whole until this one is.
+    pub fn copy_run(&self, run: &Run) -> Result<()> {
+        self.replace(None, |stage| {
+            for name in run.run_files().manifest.files.keys() {
+                copy(&run.run_files().checked(name)?, &stage.join(name))?;
+            }
+            Ok(())
         })
     }
 

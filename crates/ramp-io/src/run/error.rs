@@ -52,14 +52,60 @@ pub enum RunError {
     },
     /// A latent that has the name of a column.
     #[error(
-        "`{name}` is a latent of the tree and a column of `{}`; call the latent something else, or give the column a place among the leaves",
-        path.display()
+        "`{name}` is a latent of the tree and a column of {}; call the latent something else, or give the column a place among the leaves",
+        crate::error::file_or(path.as_deref(), "the data")
     )]
     LatentIsColumn {
         /// The name of both.
         name: String,
-        /// The data.
-        path: PathBuf,
+        /// The data, if it is a file.
+        path: Option<PathBuf>,
+    },
+    /// The data of a run is not what it was fitted to.
+    #[error("the data is not what `{}` was fitted to; name that with --data", folder.display())]
+    NotItsData {
+        /// The run folder.
+        folder: PathBuf,
+    },
+    /// Runs that observe different things cannot be compared.
+    #[error("`{name}` is observed in `{}` but not in `{}`: what trees explain can be compared over the same observations only", with.display(), without.display())]
+    OtherColumns {
+        /// The observation.
+        name: String,
+        /// The run that has it.
+        with: PathBuf,
+        /// The run that lacks it.
+        without: PathBuf,
+    },
+    /// Runs that were fitted to different data cannot be compared.
+    #[error("`{}` and `{}` were fitted to different data: {what}; fit both to the same rows", one.display(), other.display())]
+    OtherRows {
+        /// A run.
+        one: PathBuf,
+        /// Another run.
+        other: PathBuf,
+        /// How the data differ.
+        what: String,
+    },
+    /// Too few rows to judge changes of the tree by.
+    #[error(
+        "{rows} held-out rows are too few to judge changes of the tree by: fit with a larger `holdout` in [data]"
+    )]
+    TooFewHeldOut {
+        /// Held-out rows.
+        rows: usize,
+    },
+    /// A chain has no other tree.
+    #[error("the steps of a chain follow one another: there is no change of its tree to try")]
+    NoChangesOfChains,
+    /// No row is unseen by all runs.
+    #[error(
+        "{}: fit them with the same `holdout` in [data], above 0, and the same `seed` in [train]",
+        if *shared == 0 { "no row is unseen by all of these runs".to_owned() } else { format!("only {shared} rows are unseen by all of these runs, too few to judge by") }
+    )]
+    NoSharedRows {
+        /// Rows that all runs held out.
+        shared: usize,
     },
     /// A file where a run folder is needed.
     #[error("`{}` is a file, where the folder of a finished fit is needed", path.display())]

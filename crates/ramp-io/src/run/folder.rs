@@ -2,18 +2,20 @@
 
 use super::claim::not_finished;
 use super::manifest::{
-    MANIFEST, METRICS, MODEL, NAMES, RunFiles, SUPPORT_ARRAYS, SUPPORT_TABLE, WEIGHTS,
+    MANIFEST, METRICS, MODEL, NAMES, READOUT, REPORT, RunFiles, SUPPORT_ARRAYS, SUPPORT_TABLE,
+    WEIGHTS,
 };
 use super::{Project, RunError};
 use crate::Result;
 use crate::array::write_arrays;
 use crate::encode::{Encoder, Scale};
 use crate::model_file::{Chain, ModelFile};
+use crate::readout::{self, Readout};
 use crate::source::{Content, SampleReader, Samples};
 use crate::table::{TableReader, create_table, select_rows};
 use arrow_schema::Schema;
 use ramp::data::Dataset;
-use ramp::infer::SupportSet;
+use ramp::infer::{Imputer, SupportSet};
 use ramp::model::{Model, ModelBuilder, ModelSpec};
 use ramp::storage::{Arrays, Numbers, read_tensors, write_tensors};
 use rand::SeedableRng;
@@ -25,7 +27,7 @@ use std::path::{Path, PathBuf};
 /// The most samples that a run keeps to compare others with.
 const SUPPORT: usize = 2000;
 /// The most numbers that they may have together.
-const SUPPORT_NUMBERS: usize = 1 << 25;
+pub(crate) const SUPPORT_NUMBERS: usize = 1 << 25;
 
 /// A trained model in its folder.
 ///
@@ -100,6 +102,18 @@ pub(super) fn write_support(project: &Project, folder: &Path) -> Result<()> {
             writer.write(table)?;
             writer.finish()
         }
+    }
+}
+
+/// Writes how missing numbers are read off the tree and the rest of a row, where that is learned.
+pub(super) fn write_readout(project: &Project, folder: &Path) -> Result<()> {
+    let path = folder.join(READOUT);
+    match &project.readout {
+        Some(learned) => readout::write(learned, &path),
+        None => match Readout::learn(project)? {
+            Some(learned) => readout::write(&learned, &path),
+            None => Ok(()),
+        },
     }
 }
 
@@ -194,6 +208,20 @@ impl Run {
         self.files.checked(MODEL)
     }
 
+    /// Whether it was fitted to arrays, and not to a table.
+    pub fn is_of_arrays(&self) -> bool {
+        self.files.manifest.files.contains_key(SUPPORT_ARRAYS)
+    }
+
+    /// The page of the fit, as it was kept.
+    pub fn report(&self) -> Result<PathBuf> {
+        self.files.checked(REPORT)
+    }
+
+    pub(super) fn run_files(&self) -> &RunFiles {
+        &self.files
+    }
+
     /// The records of training, as they were kept.
     pub fn metrics(&self) -> Result<PathBuf> {
         self.files.checked(METRICS)
@@ -282,12 +310,29 @@ impl Run {
 
     /// The training samples that were kept, none of them cut.
     pub fn support_series(&self) -> Result<Samples> {
-        let path = match self.files.manifest.files.contains_key(SUPPORT_ARRAYS) {
+        let path = match self.is_of_arrays() {
             true => self.files.checked(SUPPORT_ARRAYS)?,
             false => self.files.checked(SUPPORT_TABLE)?,
         };
         let mut reader = SampleReader::open(&path, self.chain.as_ref(), None)?;
         reader.rest()
+    }
+
+    /// How missing numbers are read off the tree and the rest of a row; `None` where nothing was learned of that. The samples are those that were
+    /// kept, and the imputer is made of them.
+    pub(crate) fn readout(
+        &self,
+        samples: &Samples,
+        data: &Dataset,
+        imputer: &Imputer,
+    ) -> Result<Option<Readout>> {
+        if !self.files.manifest.files.contains_key(READOUT) {
+            return Ok(None);
+        }
+        let path = self.files.checked(READOUT)?;
+        let conditionals = imputer.conditionals(&self.model, data)?;
+        let learned = readout::read(&path, &self.encoder, samples, data, imputer, &conditionals);
+        learned.map(Some)
     }
 
     /// What new samples are compared with: the kept samples, encoded, and their messages under a model of this run.

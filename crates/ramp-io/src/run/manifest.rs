@@ -19,14 +19,16 @@ pub(super) const MODEL: &str = "model.toml";
 pub(super) const WEIGHTS: &str = "weights.safetensors";
 pub(super) const SUPPORT_TABLE: &str = "support.csv";
 pub(super) const SUPPORT_ARRAYS: &str = "support.npz";
+pub(super) const READOUT: &str = "readout.safetensors";
 pub(super) const METRICS: &str = "metrics.jsonl";
 pub(super) const REPORT: &str = "report.html";
 /// Every file that a manifest may name.
-pub(super) const NAMES: [&str; 6] = [
+pub(super) const NAMES: [&str; 7] = [
     MODEL,
     WEIGHTS,
     SUPPORT_TABLE,
     SUPPORT_ARRAYS,
+    READOUT,
     METRICS,
     REPORT,
 ];

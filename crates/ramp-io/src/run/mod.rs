@@ -6,12 +6,15 @@ mod folder;
 mod lock;
 mod manifest;
 mod project;
+mod reopen;
 #[cfg(test)]
 mod tests;
+mod training;
 
 pub use claim::{Intent, RunFolder};
 pub use error::RunError;
 pub use folder::Run;
-pub(crate) use folder::support_samples;
+pub(crate) use folder::{SUPPORT_NUMBERS, support_samples};
 pub use lock::FolderLock;
 pub use project::Project;
+pub use training::{Account, kept_weights};

@@ -3,9 +3,12 @@
 use super::RunError;
 use crate::encode::{Encoder, Encoding, found_in};
 use crate::model_file::{ModelFile, TreeSettings};
-use crate::source::{SampleReader, Samples, Sequence, Windows};
+use crate::readout::Readout;
+use crate::source::{Content, SampleReader, Samples, Sequence, Windows};
 use crate::table::{self, Column, columns};
 use crate::{Error, Result};
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, Tying, VariableId};
 use ramp::model::{Initialisation, Model};
@@ -42,30 +45,57 @@ pub struct Project {
     pub windows: Option<Windows>,
     /// The sequences of a chain before they were cut.
     pub series: Vec<Sequence>,
+    /// How missing numbers are read off the trained tree and the rest of a row; see [`learn_readout`](Self::learn_readout).
+    pub readout: Option<Readout>,
+    /// All columns of data that was in memory.
+    whole: Option<RecordBatch>,
 }
 
 impl Project {
     /// Reads the data, learns its scales and levels, and builds the model.
-    pub fn prepare(mut file: ModelFile) -> Result<Self> {
-        let Some(path) = &file.data.file else {
+    pub fn prepare(file: ModelFile) -> Result<Self> {
+        let Some(path) = file.data.file.clone() else {
             return Err(RunError::NoData.into());
         };
         // The tree is small; what is wrong with it comes before what is wrong with the data.
         let names = observed(&file)?;
-        let mut wanted: Vec<String> = vec![];
-        if let Some(chain) = file.chain() {
-            wanted.extend(chain.sequence.iter().chain(&chain.time).cloned());
+        let wanted = wanted(&file, &names);
+        if file.chain().is_none() {
+            let schema = SampleReader::open(&path, None, None)?.schema();
+            check_latents(&file, Some(&path), schema.as_deref())?;
         }
-        for name in &names {
-            let own = file.observations.get(name).and_then(|o| o.columns.clone());
-            wanted.extend(own.unwrap_or_else(|| vec![name.clone()]));
-        }
-        let mut seen = HashSet::new();
-        wanted.retain(|w| seen.insert(w.clone()));
-        check_latents(&file, path)?;
-        let samples = SampleReader::open(path, file.chain(), Some(&wanted))?.rest()?;
-        let path = path.clone();
-        let in_file = |e: Error| e.in_file(&path);
+        let samples = SampleReader::open(&path, file.chain(), Some(&wanted))?.rest()?;
+        Self::assemble(file, names, samples, Some(&path), None)
+    }
+
+    /// The same for data that is in memory already, whatever file the model file names.
+    pub fn prepare_in_memory(mut file: ModelFile, content: Content) -> Result<Self> {
+        file.data.file = None;
+        let names = observed(&file)?;
+        let wanted = wanted(&file, &names);
+        let (content, whole) = match content {
+            Content::Table(table) => {
+                let table = table::readable(&table)?;
+                check_latents(&file, None, Some(table.schema_ref()))?;
+                (Content::Table(table.clone()), Some(table))
+            }
+            arrays => (arrays, None),
+        };
+        let samples = Samples::in_memory(content, file.chain(), Some(&wanted))?;
+        Self::assemble(file, names, samples, None, whole)
+    }
+
+    fn assemble(
+        mut file: ModelFile,
+        names: Vec<String>,
+        samples: Samples,
+        path: Option<&Path>,
+        whole: Option<RecordBatch>,
+    ) -> Result<Self> {
+        let in_file = |e: Error| match path {
+            Some(path) => e.in_file(path),
+            None => e,
+        };
         let series = samples.sequences.clone().unwrap_or_default();
         let (samples, windows) = cut(&mut file, samples);
         let count = samples.len();
@@ -117,11 +147,42 @@ impl Project {
             held_out,
             windows,
             series,
+            readout: None,
+            whole,
         })
+    }
+
+    /// Learns how missing numbers are read off the tree and the rest of a row. To be called once the model is trained; a run that is
+    /// finished without it learns it then.
+    pub fn learn_readout(&mut self) -> Result<()> {
+        self.readout = Readout::learn(self)?;
+        Ok(())
+    }
+
+    /// How well missing numbers are filled, in a sentence, once that is learned.
+    pub fn describe_readout(&self) -> Option<String> {
+        self.readout.as_ref()?.describe(&self.encoder)
     }
 }
 
 impl Project {
+    /// The fraction of items in which an observation is missing; of sequences, among all of their steps.
+    pub fn missing(&self, observation: &str) -> f64 {
+        let data = &self.data;
+        let Ok(observation) = data.observation(observation) else {
+            return 0.0;
+        };
+        let (mut gone, mut all) = (0, 0);
+        for step in 0..observation.steps().unwrap_or(1) {
+            let lives = |&row: &usize| data.lengths().is_none_or(|l| l[row] as usize > step);
+            for row in (0..data.rows()).filter(lives) {
+                gone += usize::from(!observation.step(step).is_present(row));
+                all += 1;
+            }
+        }
+        gone as f64 / all.max(1) as f64
+    }
+
     /// Cuts other columns of the project's rows as the project's samples were.
     fn cut(&self, samples: Samples) -> Samples {
         match &self.windows {
@@ -175,12 +236,24 @@ impl Project {
     }
 }
 
-/// Latents must not be called like columns: one that was meant to be observed would be taken for a latent without a word.
-fn check_latents(file: &ModelFile, path: &Path) -> Result<()> {
-    if file.chain().is_some() {
-        return Ok(());
+/// The columns or arrays that a project needs of its data, each once.
+fn wanted(file: &ModelFile, names: &[String]) -> Vec<String> {
+    let mut wanted: Vec<String> = vec![];
+    if let Some(chain) = file.chain() {
+        wanted.extend(chain.sequence.iter().chain(&chain.time).cloned());
     }
-    let Some(schema) = SampleReader::open(path, None, None)?.schema() else {
+    for name in names {
+        let own = file.observations.get(name).and_then(|o| o.columns.clone());
+        wanted.extend(own.unwrap_or_else(|| vec![name.clone()]));
+    }
+    let mut seen = HashSet::new();
+    wanted.retain(|w| seen.insert(w.clone()));
+    wanted
+}
+
+/// Latents must not be called like columns: one that was meant to be observed would be taken for a latent without a word.
+fn check_latents(file: &ModelFile, path: Option<&Path>, schema: Option<&Schema>) -> Result<()> {
+    let (None, Some(schema)) = (file.chain(), schema) else {
         return Ok(());
     };
     let columns: HashSet<&str> = schema.fields().iter().map(|f| &f.name()[..]).collect();
@@ -190,7 +263,7 @@ fn check_latents(file: &ModelFile, path: &Path) -> Result<()> {
         None => Ok(()),
         Some(name) => Err(RunError::LatentIsColumn {
             name: name.into(),
-            path: path.into(),
+            path: path.map(Path::to_path_buf),
         }
         .into()),
     }
@@ -201,6 +274,14 @@ impl Project {
     /// read once more, so this is for before training; if it is not the same any more, that is an error.
     pub fn with_all_columns(&self, most: usize) -> Result<Cow<'_, Samples>> {
         let own = &self.samples;
+        if let Some(whole) = &self.whole {
+            if whole.num_columns() > most {
+                return Ok(Cow::Borrowed(own));
+            }
+            let content = Content::Table(whole.clone());
+            let all = Samples::in_memory(content, self.file.chain(), None)?;
+            return Ok(Cow::Owned(self.cut(all)));
+        }
         let (Some(path), Some(used)) = (&self.file.data.file, own.table()) else {
             return Ok(Cow::Borrowed(own));
         };

@@ -167,7 +167,7 @@ fn staged() -> (TempDir, PathBuf, [Vec<RecordBatch>; 2]) {
 #[test]
 fn a_new_run_counts_from_its_manifest_on_wherever_a_process_ends() {
     let files = names(&staged().1.join(STAGE));
-    assert_eq!(files.len(), 5, "{files:?}");
+    assert_eq!(files.len(), 6, "{files:?}");
     for moved in 0..=files.len() {
         let (folder, run, [old, new]) = staged();
         let (stage, data) = (run.join(STAGE), folder.path().join("data1.csv"));

@@ -1,5 +1,6 @@
 //! What can be wrong with a file of samples: sequences that cannot be put together, arrays that do not match.
 
+use crate::error::file_or;
 use crate::time::Interval;
 use std::path::PathBuf;
 
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum SourceError {
     /// The file has no samples.
-    #[error("{} has no rows", crate::error::file_or(path.as_deref(), "the data"))]
+    #[error("{} has no rows", file_or(path.as_deref(), "the data"))]
     Empty {
         /// The file, if it is one.
         path: Option<PathBuf>,
@@ -128,29 +129,29 @@ pub enum SourceError {
     },
     /// There is no such array.
     #[error(
-        "there is no array `{name}` in `{}`: {}",
-        path.display(),
+        "there is no array `{name}` in {}: {}",
+        file_or(path.as_deref(), "the data"),
         ramp::names::hint(name, known.iter().map(|k| &k[..]))
     )]
     NoArray {
         /// The array.
         name: String,
-        /// The file.
-        path: PathBuf,
+        /// The file, if it is one.
+        path: Option<PathBuf>,
         /// The arrays that it holds.
         known: Vec<String>,
     },
     /// An array with too few axes.
     #[error(
-        "array `{array}` in `{}` has the shape {shape:?}; {} are needed",
-        path.display(),
+        "array `{array}` in {} has the shape {shape:?}; {} are needed",
+        file_or(path.as_deref(), "the data"),
         if *chain { "samples × time × …" } else { "samples × …" }
     )]
     Axes {
         /// The array.
         array: String,
-        /// The file.
-        path: PathBuf,
+        /// The file, if it is one.
+        path: Option<PathBuf>,
         /// Its shape.
         shape: Vec<usize>,
         /// Whether its second axis must be time.
@@ -158,14 +159,14 @@ pub enum SourceError {
     },
     /// Arrays of different numbers of samples or steps.
     #[error(
-        "arrays `{}` and `{}` in `{}` have the shapes {:?} and {:?}, which do not go together",
-        arrays[0], arrays[1], path.display(), shapes[0], shapes[1]
+        "arrays `{}` and `{}` in {} have the shapes {:?} and {:?}, which do not go together",
+        arrays[0], arrays[1], file_or(path.as_deref(), "the data"), shapes[0], shapes[1]
     )]
     ShapesDiffer {
         /// The two arrays.
         arrays: Box<[String; 2]>,
-        /// The file.
-        path: PathBuf,
+        /// The file, if it is one.
+        path: Option<PathBuf>,
         /// Their shapes.
         shapes: Box<[Vec<usize>; 2]>,
     },

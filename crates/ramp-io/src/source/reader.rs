@@ -1,10 +1,10 @@
 //! Reads samples from a file, or from a table that comes from elsewhere, some at a time.
 
-use super::arrays::{open_arrays, sequences_of};
+use super::arrays::{ArraySource, concat_arrays, open_arrays, pick_arrays, sequences_of};
 use super::long_table::{sequence_ids, sequences_of_rows};
 use super::{Content, Samples, SourceError};
 use crate::Result;
-use crate::array::{ArrayReader, ArrayValues};
+use crate::array::Array;
 use crate::arrow::{RecordBatch, SchemaRef};
 use crate::model_file::Chain;
 use crate::table::{TableReader, check_there, concat_rows, open_columns, open_table, rows_at_once};
@@ -37,7 +37,7 @@ enum Form {
         done: bool,
     },
     Arrays {
-        readers: Vec<ArrayReader>,
+        readers: Vec<ArraySource>,
         chain: bool,
         at: usize,
     },
@@ -105,6 +105,25 @@ impl SampleReader {
         }
     }
 
+    /// Samples from arrays in memory: those wanted, or all.
+    pub fn from_arrays(
+        arrays: Vec<Array>,
+        chain: Option<&Chain>,
+        wanted: Option<&[String]>,
+    ) -> Result<Self> {
+        let sources = arrays.into_iter().map(ArraySource::Memory).collect();
+        Ok(SampleReader {
+            path: None,
+            form: Form::Arrays {
+                readers: pick_arrays(sources, None, chain.is_some(), wanted)?,
+                chain: chain.is_some(),
+                at: 0,
+            },
+            row: 0,
+            most: usize::MAX,
+        })
+    }
+
     /// The file that is read, if it is one.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
@@ -123,7 +142,7 @@ impl SampleReader {
         match &self.form {
             Form::Rows(reader) | Form::Long { reader, .. } => reader.progress(),
             Form::Arrays { readers, at, .. } => {
-                Some(*at as f64 / readers.first().map_or(1, ArrayReader::rows).max(1) as f64)
+                Some(*at as f64 / readers.first().map_or(1, ArraySource::rows).max(1) as f64)
             }
         }
     }
@@ -135,7 +154,7 @@ impl SampleReader {
                 rows_at_once(reader.schema().fields().len())
             }
             Form::Arrays { readers, .. } => {
-                let width = |r: &ArrayReader| r.shape()[1..].iter().product::<usize>();
+                let width = |r: &ArraySource| r.shape()[1..].iter().product::<usize>();
                 rows_at_once(readers.iter().map(width).sum::<usize>() / 8)
             }
         };
@@ -167,7 +186,7 @@ impl SampleReader {
                 }
             })),
             Form::Arrays { readers, chain, at } => {
-                let rows = readers.first().map_or(0, ArrayReader::rows);
+                let rows = readers.first().map_or(0, ArraySource::rows);
                 if *at >= rows {
                     return Ok(None);
                 }
@@ -289,21 +308,17 @@ impl SampleReader {
             });
         }
         let chain = first.sequences.is_some();
-        let mut parts = parts.into_iter().filter_map(|p| match p.content {
-            Content::Arrays(arrays) => Some(arrays),
-            Content::Table(_) => None,
-        });
-        let mut all = parts.next().unwrap_or_default();
+        let mut columns: Vec<Vec<Array>> = vec![];
         for part in parts {
-            for (a, b) in all.iter_mut().zip(part) {
-                a.shape[0] += b.shape[0];
-                match (&mut a.values, b.values) {
-                    (ArrayValues::Numbers(a), ArrayValues::Numbers(b)) => a.extend(b),
-                    (ArrayValues::Bytes(a), ArrayValues::Bytes(b)) => a.extend(b),
-                    _ => unreachable!("one array has one type throughout"),
-                }
+            let Content::Arrays(arrays) = part.content else {
+                continue;
+            };
+            columns.resize_with(arrays.len(), Vec::new);
+            for (column, array) in columns.iter_mut().zip(arrays) {
+                column.push(array);
             }
         }
+        let all: Vec<Array> = columns.into_iter().filter_map(concat_arrays).collect();
         let sequences = chain.then(|| sequences_of(&all));
         Ok(Samples {
             content: Content::Arrays(all),

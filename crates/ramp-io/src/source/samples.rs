@@ -1,10 +1,14 @@
 //! Some samples of a file, and some of those.
 
-use super::arrays::sequences_of;
+use super::SourceError;
+use super::arrays::{ArraySource, pick_arrays, sequences_of};
+use super::long_table::sequences_of_rows;
 use crate::Result;
 use crate::array::{Array, ArrayValues};
 use crate::arrow::RecordBatch;
-use crate::table::select_rows;
+use crate::model_file::Chain;
+use crate::table::{select_columns, select_rows};
+use std::collections::HashSet;
 
 /// Some samples of a file.
 #[derive(Clone, Debug)]
@@ -42,6 +46,44 @@ pub struct Sequence {
 }
 
 impl Samples {
+    /// Samples that are in memory, of a chain each a sequence: all columns or arrays, or only those wanted.
+    pub fn in_memory(
+        content: Content,
+        chain: Option<&Chain>,
+        wanted: Option<&[String]>,
+    ) -> Result<Self> {
+        let (content, sequences) = match content {
+            Content::Table(table) => {
+                let table = match wanted {
+                    Some(wanted) => select_columns(&table, wanted)?,
+                    None => table,
+                };
+                match chain {
+                    Some(chain) => {
+                        return sequences_of_rows(table, 0, chain, &mut HashSet::new());
+                    }
+                    None => (Content::Table(table), None),
+                }
+            }
+            Content::Arrays(arrays) => {
+                let sources = arrays.into_iter().map(ArraySource::Memory).collect();
+                let sources = pick_arrays(sources, None, chain.is_some(), wanted)?;
+                let whole = |mut source: ArraySource| source.read(0..source.rows());
+                let arrays = sources.into_iter().map(whole).collect::<Result<Vec<_>>>()?;
+                if arrays.first().is_none_or(|array| array.shape[0] == 0) {
+                    return Err(SourceError::Empty { path: None }.into());
+                }
+                let sequences = chain.map(|_| sequences_of(&arrays));
+                (Content::Arrays(arrays), sequences)
+            }
+        };
+        Ok(Samples {
+            content,
+            sequences,
+            first_row: 0,
+        })
+    }
+
     /// How many samples.
     pub fn len(&self) -> usize {
         match (&self.sequences, &self.content) {

@@ -12,6 +12,8 @@ pub(super) struct Candidates {
     pub values: Values,
     /// Encoded numbers of rows where a season makes other values of them at other moments.
     seasonal: Option<(usize, Vec<f64>)>,
+    /// The rows of numbers in ascending order.
+    ascending: Vec<u32>,
 }
 
 pub(super) enum Values {
@@ -47,11 +49,61 @@ impl Candidates {
             }
             _ => Values::Numbers(column.numbers(0)?),
         };
+        let mut ascending = vec![];
+        if let Values::Numbers(numbers) = &values {
+            ascending = (0..numbers.len() as u32).collect();
+            ascending.retain(|&row| numbers[row as usize].is_finite());
+            ascending.sort_by(|&a, &b| numbers[a as usize].total_cmp(&numbers[b as usize]));
+        }
         Ok(Candidates {
+            ascending,
             texts,
             values,
             seasonal: encoded.map(|numbers| (feature, numbers.to_vec())),
         })
+    }
+
+    /// The mean and the variance of numbers by their weights.
+    pub fn moments(&self, weights: &[f64], item: &dyn Fn(usize) -> usize) -> Option<(f64, f64)> {
+        let Values::Numbers(numbers) = &self.values else {
+            return None;
+        };
+        let each = || {
+            weights
+                .iter()
+                .enumerate()
+                .map(|(i, w)| (numbers[item(i)], w))
+        };
+        let mean = each().map(|(x, w)| w * x).sum::<f64>();
+        let variance = each().map(|(x, w)| w * (x - mean).powi(2)).sum();
+        Some((mean, variance))
+    }
+
+    /// The number of a row.
+    pub fn number(&self, row: usize) -> Option<f64> {
+        match &self.values {
+            Values::Numbers(numbers) => Some(numbers[row]),
+            Values::Levels { .. } => None,
+        }
+    }
+
+    /// The row whose number is nearest to one.
+    pub fn nearest(&self, number: f64) -> Option<usize> {
+        let Values::Numbers(numbers) = &self.values else {
+            return None;
+        };
+        let at = |i: usize| self.ascending.get(i).map(|&row| row as usize);
+        let above = self
+            .ascending
+            .partition_point(|&r| numbers[r as usize] < number);
+        match (above.checked_sub(1).and_then(at), at(above)) {
+            (Some(a), Some(b)) => Some(if number - numbers[a] < numbers[b] - number {
+                a
+            } else {
+                b
+            }),
+            (one, other) => one.or(other),
+        }
     }
 
     /// The number that a row of the support set stands for at a moment; `None` where it stands for itself.

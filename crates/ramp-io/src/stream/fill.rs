@@ -22,16 +22,31 @@ pub(super) fn draw(weights: &[f64], rng: &mut ChaCha8Rng) -> usize {
     weights.len() - 1
 }
 
+/// What a cell may be.
+pub(super) struct Filling<'a> {
+    pub candidates: &'a Candidates,
+    /// The chance of each.
+    pub weights: &'a [f64],
+    /// The one that was drawn.
+    pub drawn: Option<usize>,
+    /// The mean that a readout makes of them, or what it makes of the drawn one.
+    pub read: Option<f64>,
+}
+
 /// Fills one cell: by a draw, or by the mean of numbers and the likeliest of levels.
 pub(super) fn put(
     column: &mut ColumnEditor,
     row: usize,
-    candidates: &Candidates,
-    weights: &[f64],
-    drawn: Option<usize>,
+    with: Filling<'_>,
     item: &dyn Fn(usize) -> usize,
     at_moment: &dyn Fn(usize) -> Option<f64>,
 ) {
+    let Filling {
+        candidates,
+        weights,
+        drawn,
+        read,
+    } = with;
     let numbers = match &candidates.values {
         Values::Numbers(numbers) => numbers,
         Values::Levels { levels, codes } => {
@@ -51,6 +66,15 @@ pub(super) fn put(
             return column.set_text(row, level.as_deref());
         }
     };
+    if let Some(read) = read {
+        // A draw is a value that training rows have: whole numbers stay whole, and nothing is below the least.
+        let drawn = drawn.and_then(|_| candidates.nearest(read));
+        let value = drawn.map_or(read, |row| numbers[row]);
+        return column.set_number(row, value, |value| match drawn {
+            Some(row) => candidates.texts[row].clone().unwrap_or_default(),
+            None => significant(value),
+        });
+    }
     let number = |i: usize| at_moment(item(i)).unwrap_or(numbers[item(i)]);
     let value = match drawn {
         Some(i) => number(i),

@@ -10,8 +10,9 @@ use super::posterior_columns::posterior_columns;
 use crate::Result;
 use crate::encode::{Encoded, Encoder};
 use crate::model_file::Chain;
+use crate::readout::{AheadReadout, Numbers, Origin, View, is_number};
 use crate::run::Run;
-use crate::source::{Samples, spelled};
+use crate::source::{Samples, Sequence, spelled};
 use crate::table::{column, select_rows, table_of};
 use arrow_array::{ArrayRef, Float64Array, StringArray};
 use ramp::data::Dataset;
@@ -36,6 +37,9 @@ pub struct Horizon {
     /// The chance that a value lies within its interval; as much is left on either side.
     pub interval: f64,
 }
+
+/// Candidates of the chain's own forecasts where very many of them are made, to learn from.
+const FEW: usize = 400;
 
 /// The most steps that are forecast: beyond, nothing is left to foretell.
 const FURTHEST: u32 = 10_000;
@@ -105,6 +109,10 @@ pub(super) struct Outlook<'a> {
     rows: Vec<Vec<usize>>,
     /// For every observation, what each of its columns may be; none where training samples are arrays.
     candidates: Vec<Vec<Candidates>>,
+    /// What followed in training sequences; with a smaller support set for the chain's own forecasts.
+    readout: Option<AheadReadout>,
+    few: SeriesSupport,
+    few_rows: Vec<Vec<usize>>,
 }
 
 /// A step ahead of one sample.
@@ -132,14 +140,16 @@ impl<'a> Outlook<'a> {
     ) -> Result<Self> {
         let (data, _) = encoder.encode(support)?;
         let series = SeriesSupport::new(model, &data, CANDIDATES)?;
-        let (rows, candidates) = match support.table() {
+        let few = SeriesSupport::new(model, &data, FEW)?;
+        let (rows, few_rows, candidates) = match support.table() {
             Some(table) => (
                 support_rows(&series, support, encoder.observations.len()),
+                support_rows(&few, support, encoder.observations.len()),
                 candidates(encoder, support, table)?,
             ),
-            None => (vec![], vec![]),
+            None => (vec![], vec![], vec![]),
         };
-        Ok(Outlook {
+        let mut outlook = Outlook {
             encoder,
             chain,
             horizon,
@@ -147,7 +157,62 @@ impl<'a> Outlook<'a> {
             series,
             rows,
             candidates,
-        })
+            readout: None,
+            few,
+            few_rows,
+        };
+        let numbers = outlook.numbers(support)?;
+        outlook.readout = AheadReadout::learn(
+            encoder,
+            support,
+            &data,
+            &outlook.forecaster,
+            (horizon.steps as usize, FEW),
+            View {
+                numbers: &numbers,
+                moment: &|sequence, step| outlook.moment(sequence, step),
+                foretell: &|o, c, belief, moment| outlook.chains_mean(o, c, belief, moment),
+            },
+        )?;
+        Ok(outlook)
+    }
+
+    /// The columns of numbers of some samples.
+    fn numbers(&self, samples: &Samples) -> Result<Vec<Numbers>> {
+        let Some(table) = samples.table() else {
+            return Ok(vec![]);
+        };
+        let mut all = vec![];
+        for (observation, encoded) in self.encoder.observations.iter().enumerate() {
+            for (c, name) in encoded.columns.iter().enumerate() {
+                if is_number(&encoded.encoding, c) {
+                    all.push(Numbers {
+                        observation,
+                        column: c,
+                        values: column(table, name)?.numbers(samples.first_row)?,
+                    });
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// The moment of a step of a sequence.
+    fn moment(&self, sequence: &Sequence, step: u32) -> Option<f64> {
+        let after = f64::from(sequence.offset) + f64::from(step);
+        Some(self.chain.step?.after(sequence.start?, after))
+    }
+
+    /// The chain's own forecast of a column, by few candidates.
+    fn chains_mean(&self, o: usize, c: usize, belief: &PointBelief, moment: Option<f64>) -> f64 {
+        let weights = self.few.weights(o, belief.natural());
+        let (observation, season) = (&self.encoder.observations[o], self.encoder.season.as_ref());
+        let numbers = self.candidates[o][c].numbers(&self.few_rows[o], observation, season, moment);
+        let numbers = numbers.unwrap_or_default();
+        match numbers.is_empty() {
+            true => f64::NAN,
+            false => numbers.iter().zip(&weights).map(|(x, w)| x * w).sum(),
+        }
     }
 
     fn columns(&self, part: &Part<'_>) -> Result<Vec<OutputColumn>> {
@@ -164,27 +229,60 @@ impl<'a> Outlook<'a> {
     /// What is foretold of every sample, step by step.
     pub fn steps(&self, samples: &Samples, data: &Dataset) -> Result<Vec<Vec<Step>>> {
         let steps = self.horizon.steps as usize;
+        let numbers = self.numbers(samples)?;
         (0..samples.len())
             .into_par_iter()
             .map_init(
                 || self.forecaster.clone(),
                 |forecaster, sample| {
+                    let origin = self.origin(forecaster, samples, data, sample, &numbers)?;
                     let beliefs = forecaster.beliefs(data, sample, steps)?;
                     let ahead = beliefs.into_iter().zip(1..);
-                    let step = |(belief, h)| self.step(samples, sample, h, belief);
+                    let step = |(belief, h)| self.step(samples, sample, h, belief, origin.as_ref());
                     Ok(ahead.map(step).collect())
                 },
             )
             .collect()
     }
 
+    /// What is seen from the end of a sample, where there is a readout for it.
+    fn origin(
+        &self,
+        forecaster: &mut Forecaster,
+        samples: &Samples,
+        data: &Dataset,
+        sample: usize,
+        numbers: &[Numbers],
+    ) -> Result<Option<Origin>> {
+        let (Some(readout), Some(sequences)) = (&self.readout, &samples.sequences) else {
+            return Ok(None);
+        };
+        let sequence = &sequences[sample];
+        let Some(last) = (sequence.length as usize).checked_sub(1) else {
+            return Ok(None);
+        };
+        let mut beliefs =
+            forecaster.from_origins(data, sample, &[last], self.horizon.steps as usize)?;
+        let view = View {
+            numbers,
+            moment: &|sequence, step| self.moment(sequence, step),
+            foretell: &|o, c, belief, moment| self.chains_mean(o, c, belief, moment),
+        };
+        Ok((beliefs.pop()).map(|beliefs| readout.origin(sequence, view, last, beliefs)))
+    }
+
     /// What is foretold of one step.
-    fn step(&self, samples: &Samples, sample: usize, ahead: u32, belief: PointBelief) -> Step {
+    fn step(
+        &self,
+        samples: &Samples,
+        sample: usize,
+        ahead: u32,
+        belief: PointBelief,
+        origin: Option<&Origin>,
+    ) -> Step {
         let moment = samples.sequences.as_ref().and_then(|sequences| {
             let sequence = &sequences[sample];
-            let after =
-                f64::from(sequence.offset) + f64::from(sequence.length) - 1.0 + f64::from(ahead);
-            Some(self.chain.step?.after(sequence.start?, after))
+            self.moment(sequence, sequence.length + ahead - 1)
         });
         let observations = self.encoder.observations.iter();
         let foretold = observations
@@ -192,7 +290,13 @@ impl<'a> Outlook<'a> {
             .enumerate()
             .map(|(o, (observation, columns))| {
                 let weights = self.series.weights(o, belief.natural());
-                self.observation(o, observation, columns, &weights, moment)
+                let mut foretold = self.observation(o, observation, columns, &weights, moment);
+                if let (Some(origin), Foretold::Numbers(numbers)) = (origin, &mut foretold) {
+                    for (c, number) in numbers.iter_mut().enumerate() {
+                        *number = self.read(o, c, origin, ahead).unwrap_or(*number);
+                    }
+                }
+                foretold
             })
             .collect();
         Step {
@@ -200,6 +304,21 @@ impl<'a> Outlook<'a> {
             moment,
             foretold,
         }
+    }
+
+    /// The mean and the interval of a column by what followed in training, where that is known.
+    fn read(&self, o: usize, c: usize, origin: &Origin, ahead: u32) -> Option<[f64; 3]> {
+        let view = View {
+            numbers: &[],
+            moment: &|sequence, step| self.moment(sequence, step),
+            foretell: &|o, c, belief, moment| self.chains_mean(o, c, belief, moment),
+        };
+        let to_come = (self.readout.as_ref()?).ahead(o, c, origin, ahead as usize, view)?;
+        let side = (1.0 - self.horizon.interval) / 2.0;
+        let ends = quantiles(to_come.residuals, &to_come.weights, [side, 1.0 - side]);
+        let [low, high] =
+            ends.map(|missed| (to_come.mean + missed).clamp(to_come.low, to_come.high));
+        Some([to_come.mean, low, high])
     }
 
     fn observation(

@@ -3,9 +3,10 @@
 use super::StreamError;
 use super::answers::{AT_ONCE, Answered, Answers, FilledCells, ForModel, Part, SampleSource};
 use super::candidates::Candidates;
-use super::fill::{draw, interleave, put, replaced};
+use super::fill::{Filling, draw, interleave, put, replaced};
 use crate::Result;
 use crate::encode::Encoder;
+use crate::readout::Readout;
 use crate::run::Run;
 use crate::source::Samples;
 use crate::table::{ColumnEditor, column, columns, concat_rows};
@@ -74,6 +75,8 @@ struct Filler {
     way: Way,
     /// For every observation, what each of its columns may be filled with.
     candidates: Vec<Vec<Candidates>>,
+    /// How numbers are read off the tree and the rest of a row.
+    readout: Option<Readout>,
 }
 
 /// How weights come about.
@@ -92,10 +95,13 @@ impl Filler {
         let Some(table) = support.table() else {
             return Err(StreamError::FittedToArrays.into());
         };
+        let mut readout = None;
         let way = match &support.sequences {
             None => {
                 let (data, set) = run.support_set(model, support)?;
-                Way::Tree(Imputer::new(model, &set, &data)?)
+                let imputer = Imputer::new(model, &set, &data)?;
+                readout = run.readout(support, &data, &imputer)?;
+                Way::Tree(imputer)
             }
             Some(_) => {
                 let (data, _) = run.encode(support)?;
@@ -107,6 +113,7 @@ impl Filler {
         Ok(Filler {
             way,
             candidates: candidates(&run.encoder, support, table)?,
+            readout,
         })
     }
 
@@ -127,9 +134,21 @@ impl Filler {
         // The columns that change, for each copy.
         let mut filled = vec![BTreeMap::new(); copies];
         let mut cells = FilledCells::default();
+        let (mut signals, mut holes) = (vec![], vec![]);
         let weights: Box<Weights<'_>> = match &self.way {
             Way::Tree(imputer) => {
                 let conditionals = imputer.conditionals(part.model, part.data)?;
+                if let Some(readout) = &self.readout {
+                    let (samples, data) = (part.samples, part.data);
+                    (signals, holes) = readout.signals_of(
+                        &run.encoder,
+                        samples,
+                        data,
+                        imputer,
+                        &conditionals,
+                        2,
+                    )?;
+                }
                 Box::new(move |gap| conditionals.weights(gap.observation, gap.sample))
             }
             Way::Chain(series, _) => {
@@ -188,12 +207,31 @@ impl Filler {
                             draw(weights, &mut rng)
                         });
                         let columns = places.iter().zip(&missing).zip(&self.candidates[o]);
-                        for ((at, missing), values) in columns {
+                        for (c, ((at, missing), values)) in columns.enumerate() {
                             let at_moment = |row: usize| {
                                 values.at(row, encoded, run.encoder.season.as_ref(), moment)
                             };
                             if let (true, Some(editor)) = (missing[gap.row], filled.get_mut(at)) {
-                                put(editor, gap.row, values, weights, drawn, &item, &at_moment);
+                                let read = self.readout.as_ref().and_then(|readout| {
+                                    let column = readout.column(o, c)?;
+                                    let tree = values.moments(weights, &item)?;
+                                    let (seen, row) = ((&signals[..], &holes[..]), gap.sample);
+                                    Some(match drawn {
+                                        None => readout.predict(column, tree.0, seen.0, row),
+                                        Some(i) => {
+                                            let drawn =
+                                                (i, values.number(item(i))?, item(i) as u32);
+                                            readout.draw(column, tree, seen, row, drawn)
+                                        }
+                                    })
+                                });
+                                let with = Filling {
+                                    candidates: values,
+                                    weights,
+                                    drawn,
+                                    read,
+                                };
+                                put(editor, gap.row, with, &item, &at_moment);
                             }
                         }
                     }

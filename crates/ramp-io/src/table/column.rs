@@ -267,6 +267,30 @@ pub fn select_rows(table: &RecordBatch, rows: &[u32]) -> Result<RecordBatch> {
     Ok(arrow_select::take::take_record_batch(table, &rows).map_err(TableError::from)?)
 }
 
+/// These columns of a table, in this order; the error for a name that is not there suggests the nearest.
+///
+/// ```
+/// use ramp_io::arrow::{ArrayRef, Int64Array};
+/// use ramp_io::table::{select_columns, table};
+/// let cells = || -> ArrayRef { std::sync::Arc::new(Int64Array::from(vec![1, 2])) };
+/// let people = table([("age", cells()), ("height", cells())])?;
+/// assert_eq!(select_columns(&people, &["height".into()])?.num_columns(), 1);
+/// assert!(select_columns(&people, &["hight".into()]).is_err());
+/// # Ok::<(), ramp_io::Error>(())
+/// ```
+pub fn select_columns(table: &RecordBatch, names: &[String]) -> Result<RecordBatch> {
+    let of = |name: &String| {
+        let column = column(table, name)?;
+        match unread_kind(column.field) {
+            Some(kind) => Err(unread(name, kind).into()),
+            None => Ok((column.field.clone(), column.cells.clone())),
+        }
+    };
+    let all = names.iter().map(of).collect::<Result<Vec<_>>>()?;
+    let (fields, cells): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+    table_of(fields, cells)
+}
+
 /// The rows of several tables with the same columns, one behind the other.
 pub fn concat_rows(tables: &[RecordBatch]) -> Result<RecordBatch> {
     let schema = match tables {

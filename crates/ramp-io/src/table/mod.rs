@@ -45,17 +45,19 @@ mod memory;
 mod npy;
 mod parquet;
 mod summary;
+mod usable;
 
 pub use column::{
     Column, ColumnKind, column, column_kind, columns, concat_rows, is_comma_number,
-    is_missing_text, select_rows, table, table_of, unread_kind,
+    is_missing_text, select_columns, select_rows, table, table_of, unread_kind,
 };
 pub use editor::ColumnEditor;
 pub use error::{Damage, TableError};
 pub use guard::is_guarded;
 pub use identifier::Identifier;
-pub use memory::BatchReader;
+pub use memory::{BatchReader, readable};
 pub use summary::{ColumnSummary, Distinct, Kind, NumberSummary, summarize};
+pub use usable::Use;
 
 use crate::Result;
 use arrow_array::cast::AsArray;

@@ -79,7 +79,7 @@ fn every_type_in_either_byte_order_is_read() {
     let bytes = only(&npy("|u1", false, "(2, 1)", &[0, 255]));
     assert_eq!(
         (bytes.values, bytes.shape),
-        (ArrayValues::Bytes(vec![0, 255]), vec![2, 1])
+        (ArrayValues::Bytes(vec![0, 255].into()), vec![2, 1])
     );
 }
 

@@ -1,5 +1,7 @@
 //! The tables of all experiments: what every scale and every recipe means, in one place.
 
+use super::calibration::CalibrationRun;
+use super::calibration::data::Case;
 use super::dynamics::DynamicsRun;
 use super::dynamics::data::System;
 use super::linear_tree::LinearTreeRun;
@@ -132,6 +134,55 @@ impl DynamicsRun {
             test,
             hidden: 128,
             baselines: Some(BaselineSettings::dynamics(scale, seed)),
+        }
+    }
+}
+
+impl CalibrationRun {
+    /// The settings of a scale.
+    pub fn new(scale: Scale, seed: u64) -> Self {
+        let (n, test, iterations) = match scale {
+            Scale::Paper => (10_000, 10_000, 1500),
+            Scale::Quick => (6000, 2500, 500),
+        };
+        let train = TrainSpec {
+            iterations,
+            warmup: iterations / 4,
+            learning_rate: 1e-2,
+            batch: Some(500),
+            decay: Decay::Cosine { to: 0.0 },
+            clip: Some(2.0),
+            validation: 0.1,
+            seed,
+            ..TrainSpec::default()
+        };
+        CalibrationRun {
+            core: Core::new(scale, Recipe::Ours, train),
+            cases: Case::ALL.to_vec(),
+            n,
+            test,
+        }
+    }
+
+    /// How a case is trained: the paper's trees by the recipe of the linear tree, chains masked as all chains are.
+    pub(crate) fn train(&self, case: Case) -> TrainSpec {
+        let own = &self.core.train;
+        match case {
+            Case::LinearTree | Case::NonlinearTree => TrainSpec {
+                optimizer: Optimizer::Adam {
+                    decay: 0.3,
+                    scheduled_decay: true,
+                },
+                ..own.clone()
+            },
+            Case::LinearChain | Case::NonlinearChain => TrainSpec {
+                batch: own.batch.map(|batch| (batch / 5).max(20)),
+                learning_rate: own.learning_rate / 2.0,
+                validation: own.validation,
+                seed: own.seed,
+                ..TrainSpec::for_chain(own.iterations)
+            },
+            _ => own.clone(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Description, Family, ParameterError, Size, Weight};
 use crate::kernel::real::Real;
+use crate::kernel::scratch::Scratch;
 
 /// A Gaussian of any dimension with full covariance.
 ///
@@ -44,7 +45,7 @@ macro_rules! space {
         let $name: &mut [R] = if n <= 27 {
             &mut stack[..n]
         } else {
-            heap = vec![R::zero(); n];
+            heap = Scratch::zeros(n);
             &mut heap
         };
     };

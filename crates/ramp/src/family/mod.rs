@@ -17,6 +17,7 @@ mod beta;
 mod categorical;
 mod diagonal;
 mod dirichlet;
+mod draw;
 mod error;
 mod gamma;
 mod gaussian;

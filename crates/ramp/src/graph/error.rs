@@ -61,6 +61,18 @@ pub enum GraphError {
         /// The factor of the other branch.
         second: usize,
     },
+    /// A change that does not fit this tree.
+    #[error("the tree cannot be changed so that {change}: take a change of this tree")]
+    NoChange {
+        /// The change in words.
+        change: String,
+    },
+    /// A factor of more than two variables where only pairs can be changed.
+    #[error("({}) are joined by one factor: changes are tried on trees whose factors join two variables each", list(.members))]
+    WideFactor {
+        /// Its variables.
+        members: Vec<String>,
+    },
     /// Two trees that are compared have different observations.
     #[error(
         "the observation `{name}` is in one of the two trees only: trees are compared over the same observations"

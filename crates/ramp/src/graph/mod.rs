@@ -16,6 +16,7 @@
 //! ```
 
 mod builder;
+mod change;
 mod check;
 mod comparison;
 mod drawing;
@@ -35,6 +36,7 @@ mod tying;
 mod unchecked;
 
 pub use builder::FactorTreeBuilder;
+pub use change::Change;
 pub use comparison::Match;
 pub use error::GraphError;
 pub use id::{FactorId, MessageId, VariableId};

@@ -16,8 +16,13 @@ pub struct Rooted {
 }
 
 impl Rooted {
+    /// Seen from the tree's own root, its first latent.
     pub fn new(tree: &FactorTree) -> Self {
-        let root = tree.root();
+        Self::at(tree, tree.root())
+    }
+
+    /// Seen from any variable.
+    pub fn at(tree: &FactorTree, root: VariableId) -> Self {
         let mut rooted = Rooted {
             order: Vec::with_capacity(tree.variable_count()),
             entrance: vec![None; tree.variable_count()],

@@ -16,10 +16,10 @@ pub enum InferError {
     #[error("filtering needs a chain: latents joined one after the other, in order")]
     NotAChain,
     /// A support set without samples.
-    #[error("the reference has no samples")]
+    #[error("the support set has no samples")]
     EmptySupportSet,
     /// A support set and data that do not belong together.
-    #[error("the reference has {support} samples but its data has {data}")]
+    #[error("the support set has {support} samples but its data has {data}")]
     OtherSupportSet {
         /// Samples of the support set.
         support: usize,

@@ -61,7 +61,7 @@ impl Filter {
     pub fn new(model: &Model) -> Result<Self> {
         let step = ChainStep::new(model)?.ok_or(InferError::NotAChain)?;
         Ok(Filter {
-            carried: step.silence(),
+            carried: step.no_messages(),
             step: Arc::new(step),
             begun: false,
         })

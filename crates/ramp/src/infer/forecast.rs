@@ -44,6 +44,57 @@ impl Forecaster {
         })
     }
 
+    /// For some steps of one sample, in ascending order: the belief about each given all until then, and those about so many steps after it.
+    ///
+    /// ```
+    /// use ramp::{data::Dataset, graph::{FactorTree, Tying}, infer::Forecaster, model::Model};
+    ///
+    /// let data = Dataset::new().observe_sequence("x", 3, 1, (0..12).map(|n| n as f32 / 6.0).collect())?;
+    /// let model = Model::builder(FactorTree::chain(3)?).tying(Tying::Role).build(&data)?;
+    /// let mut forecaster = Forecaster::new(&model)?;
+    /// let beliefs = forecaster.from_origins(&data, 0, &[0, 2], 2)?;
+    /// // From the last step on it is the forecast of the whole sample.
+    /// assert_eq!(beliefs[1][1..], forecaster.beliefs(&data, 0, 2)?);
+    /// # Ok::<(), ramp::Error>(())
+    /// ```
+    pub fn from_origins(
+        &mut self,
+        data: &Dataset,
+        row: usize,
+        origins: &[usize],
+        steps: usize,
+    ) -> Result<Vec<Vec<PointBelief>>> {
+        let observed: Vec<&Observation> = self
+            .series
+            .iter()
+            .map(|name| data.sequence(name))
+            .collect::<Result<_, _>>()?;
+        let nothing = vec![None; observed.len()];
+        let (mut all, mut t) = (vec![], 0);
+        self.filter.reset();
+        for &origin in origins {
+            let mut belief = None;
+            while t <= origin {
+                let now: Vec<Option<Vec<f32>>> = observed
+                    .iter()
+                    .map(|series| series.step(t))
+                    .map(|step| step.is_present(row).then(|| step.numbers(row)))
+                    .collect();
+                let now: Vec<Option<&[f32]>> = now.iter().map(|x| x.as_deref()).collect();
+                belief = Some(self.filter.step(&now)?);
+                t += 1;
+            }
+            let Some(belief) = belief else { continue };
+            let mut ahead = self.filter.clone();
+            let mut beliefs = vec![belief];
+            for _ in 0..steps {
+                beliefs.push(ahead.step(&nothing)?);
+            }
+            all.push(beliefs);
+        }
+        Ok(all)
+    }
+
     /// The beliefs about so many steps after the end of one sample, given all of it.
     pub fn beliefs(
         &mut self,
@@ -95,7 +146,7 @@ impl SeriesSupport {
         let time = model.tree().time_axis().ok_or(InferError::NotAChain)?;
         let step = ChainStep::new(model)?.ok_or(InferError::NotAChain)?;
         let belief = step.family().clone();
-        let prior = step.belief(&step.silence());
+        let prior = step.belief(&step.no_messages());
         let series = time
             .series()
             .iter()

@@ -1,49 +1,59 @@
-//! Whether beliefs of a chain are a state: how much of what observations show some steps later they foretell.
+//! Whether beliefs of a chain are a state: how much of what observations show some steps later, and earlier, they tell.
 //!
 //! The free energy does not see what is missing: a belief that knows places but no velocities, or that has a place twice in a fold, can have as
-//! high a free energy as one that has neither fault. What differs is what lies ahead. So beliefs are judged, without labels, by how well a
-//! smooth function (kernel ridge regression) of the filtered mean, which has seen nothing of the future, predicts what observations
-//! will show; and beside it by what the same regression makes of the last few observations themselves, and of the present one alone.
+//! high a free energy as one that has neither fault. What differs is what lies ahead and behind. So beliefs are judged, without labels, by how well a
+//! smooth function (kernel ridge regression) of their mean tells what observations will show and have shown; and beside it by what the same
+//! regression makes of the observations around it themselves, and of the present one alone.
+//!
+//! A mean that has seen what it is asked for cannot cheat: it has as many numbers as the state, and tells several steps on both sides
+//! only if these numbers are one. It is much sharper than the filtered mean, which early in a sequence knows little, so that a fold
+//! stands out. Starts that are to be told apart early are judged by filtered means ([`Model::foretold`]).
 
 use crate::Result;
 use crate::data::Dataset;
+use crate::infer::Posterior;
 use crate::model::{Model, Shown, linalg};
 use std::collections::HashMap;
 
-/// How many steps ahead is foretold.
-const AHEAD: [usize; 3] = [2, 4, 8];
-/// The observations that a belief is compared with, by steps before the present.
-const BEFORE: [usize; 4] = [0, 1, 2, 4];
+/// How many steps ahead is foretold where starts are compared.
+const AHEAD: [isize; 3] = [2, 4, 8];
+/// Which steps are told where a fit is judged, counted from the present.
+const AROUND: [isize; 6] = [-8, -5, -3, 3, 5, 8];
+/// The observations that a belief is compared with, counted from the present.
+const BESIDE: [isize; 5] = [-2, -1, 0, 1, 2];
 /// Rows that a regression is fitted to, and judged on, at most; and at least.
 const ROWS: usize = 700;
 const FEWEST: usize = 10;
-/// The past adds something to the present where it adds this share of variance.
+/// The observations around the present one add something to it where they add this share of variance.
 const ADDED: f64 = 0.05;
 
-/// The share of variance of what a chain's observations show 2 to 8 steps later that is foretold on sequences that the
+/// The share of variance of what a chain's observations show 3 to 8 steps earlier and later that is told on sequences that the
 /// regression was not fitted to; at most 1, and 0 or less where nothing is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Foresight {
-    /// By filtered means.
+    /// By means of beliefs.
     pub beliefs: f64,
-    /// By the last few observations themselves.
+    /// By the observations from two steps earlier to two steps later themselves.
     pub observations: f64,
     /// By the present observation alone.
     pub present: f64,
 }
 
 impl Foresight {
-    /// How much of what the past adds to the present observation beliefs have: about 1 where they are a state, 0 or less where they
-    /// know no more than the present shows. `None` where the past adds next to nothing.
-    pub fn share_of_past(&self) -> Option<f64> {
-        let added = self.observations - self.present;
-        (added > ADDED).then(|| (self.beliefs - self.present) / added)
+    /// How much of what the steps around it add to the present observation beliefs have: about 1 where they are a state, 0 or less where they
+    /// know no more than the present shows. `None` where these steps add next to nothing.
+    pub fn share_of_motion(&self) -> Option<f64> {
+        // A regression that tells nothing may be worse than the mean, by chance.
+        let [beliefs, observations, present] =
+            [self.beliefs, self.observations, self.present].map(|told| told.max(0.0));
+        let added = observations - present;
+        (added > ADDED).then(|| (beliefs - present) / added)
     }
 }
 
 impl Model {
-    /// How much the beliefs of a chain foretell, beside what observations do, in some samples; `None` where there are too few whole
+    /// How much the beliefs of a chain tell of the steps around them, beside what observations do, in some samples; `None` where there are too few whole
     /// steps to tell.
     pub fn foresight(&self, data: &Dataset, samples: &[u32]) -> Result<Option<Foresight>> {
         let found = self.find_dynamics(data, samples)?;
@@ -53,54 +63,54 @@ impl Model {
         let some = data.select(samples);
         let all: Vec<u32> = (0..samples.len() as u32).collect();
         let shown = self.shown(&some, &all, components)?;
-        let Some(beliefs) = self.foretold_by_beliefs(&some, &shown, true)? else {
+        let posterior = self.posterior(&some)?;
+        let rows = row_of(&shown);
+        let beside = |i: usize| -> Option<Vec<f64>> {
+            let (sequence, step) = shown.places[i];
+            let at = |&by: &isize| {
+                let row = rows.get(&(sequence, step.checked_add_signed(by)?))?;
+                Some(shown.components[*row].iter().copied())
+            };
+            Some(
+                BESIDE
+                    .iter()
+                    .map(at)
+                    .collect::<Option<Vec<_>>>()?
+                    .into_iter()
+                    .flatten()
+                    .collect(),
+            )
+        };
+        // All are asked at the same moments.
+        let whole = |i: usize| beside(i).is_some();
+        let told =
+            |point: &dyn Fn(usize) -> Vec<f64>| foretold_by(&shown, &AROUND, &whole, point, true);
+        let (Some(beliefs), Some(observations), Some(present)) = (
+            told(&|i| mean_at(&posterior, shown.places[i])),
+            told(&|i| beside(i).unwrap_or_default()),
+            told(&|i| shown.components[i].clone()),
+        ) else {
             return Ok(None);
         };
-        let rows = row_of(&shown);
-        let before = |i: usize| {
-            let (sequence, step) = shown.places[i];
-            let at = |&back: &usize| {
-                let known = step
-                    .checked_sub(back)
-                    .and_then(|s| rows.get(&(sequence, s)));
-                shown.components[*known.unwrap_or(&i)].clone()
-            };
-            BEFORE.iter().flat_map(at).collect()
-        };
-        let now = |i: usize| shown.components[i].clone();
-        let (observations, present) = (
-            foretold_by(&shown, &before, true),
-            foretold_by(&shown, &now, true),
-        );
-        let both = observations.zip(present);
-        Ok(both.map(|(observations, present)| Foresight {
+        Ok(Some(Foresight {
             beliefs,
             observations,
             present,
         }))
     }
 
-    /// The share of variance of what is shown some steps ahead that a smooth function of filtered means foretells.
+    /// The share of variance of what is shown some steps ahead that a smooth function of filtered means, which have seen nothing of it, foretells.
     pub(crate) fn foretold(&self, data: &Dataset, shown: &Shown) -> Result<Option<f64>> {
-        self.foretold_by_beliefs(data, shown, false)
-    }
-
-    fn foretold_by_beliefs(
-        &self,
-        data: &Dataset,
-        shown: &Shown,
-        tuned: bool,
-    ) -> Result<Option<f64>> {
         let posterior = self.filtered(data)?;
-        let latents = posterior.latents();
-        let point = |i: usize| {
-            let (sequence, step) = shown.places[i];
-            match latents {
-                [one] if one.steps().is_some() => one.describe_at(sequence, step).mean,
-                many => many[step].describe(sequence).mean,
-            }
-        };
-        Ok(foretold_by(shown, &point, tuned))
+        let point = |i: usize| mean_at(&posterior, shown.places[i]);
+        Ok(foretold_by(shown, &AHEAD, &|_| true, &point, false))
+    }
+}
+
+fn mean_at(posterior: &Posterior, (sequence, step): (usize, usize)) -> Vec<f64> {
+    match posterior.latents() {
+        [one] if one.steps().is_some() => one.describe_at(sequence, step).mean,
+        many => many[step].describe(sequence).mean,
     }
 }
 
@@ -128,20 +138,25 @@ const SMOOTH: Ridge = Ridge {
 const NARROWER: [f64; 3] = [1.0, 2.0, 4.0];
 const PENALTIES: [f64; 2] = [1.0, 0.03];
 
-/// The mean over distances of what points of places foretell; `None` where there are too few of them.
-fn foretold_by(shown: &Shown, point: &dyn Fn(usize) -> Vec<f64>, tuned: bool) -> Option<f64> {
+/// The mean over distances of what points of some places tell; `None` where there are too few of them.
+fn foretold_by(
+    shown: &Shown,
+    distances: &[isize],
+    asked: &dyn Fn(usize) -> bool,
+    point: &dyn Fn(usize) -> Vec<f64>,
+    tuned: bool,
+) -> Option<f64> {
     let rows = row_of(shown);
-    // How much is there at all is asked where a belief has some past.
-    let first = if tuned { BEFORE[BEFORE.len() - 1] } else { 0 };
     let mut total = vec![];
-    for ahead in AHEAD {
-        // Some moments of sequences whose number leaves a rest, and what is shown later.
+    for &by in distances {
+        // Some moments of sequences whose number leaves a rest, and what is shown then.
         let part = |of: usize, rest: usize, most: usize| -> Rows<'_> {
             let moments = shown.places.iter().enumerate();
             let own: Vec<(usize, usize)> = moments
-                .filter(|(_, (sequence, step))| sequence % of == rest && *step >= first)
+                .filter(|(i, (sequence, _))| sequence % of == rest && asked(*i))
                 .filter_map(|(i, &(sequence, step))| {
-                    rows.get(&(sequence, step + ahead)).map(|&j| (i, j))
+                    let then = (sequence, step.checked_add_signed(by)?);
+                    rows.get(&then).map(|&j| (i, j))
                 })
                 .collect();
             let every = own.len().div_ceil(most).max(1);
@@ -215,16 +230,16 @@ fn explained((known, targets): &Rows<'_>, (others, truth): &Rows<'_>, ridge: Rid
 mod tests {
     use super::*;
 
-    /// Points that go around a circle at a pace of their own: what is shown is where they are.
+    /// Where a point that goes around a circle at a pace of its own is at a step, and its pace.
+    fn place(n: usize, t: usize) -> (f64, f64) {
+        let share = |by: f64| (n as f64 * by).fract();
+        let pace = 0.4 * (share(0.618) - 0.5);
+        let angle = std::f64::consts::TAU * share(0.7549) + pace * t as f64;
+        (angle, pace)
+    }
+
+    /// What is shown of such points is where they are.
     fn turning() -> Shown {
-        let place = |n: usize, t: usize| {
-            let share = |by: f64| (n as f64 * by).fract();
-            let pace = 0.4 * (share(0.618) - 0.5);
-            (
-                std::f64::consts::TAU * share(0.7549) + pace * t as f64,
-                pace,
-            )
-        };
         let places: Vec<(usize, usize)> =
             (0..80).flat_map(|n| (0..20).map(move |t| (n, t))).collect();
         let shown = |&(n, t): &(usize, usize)| {
@@ -238,32 +253,52 @@ mod tests {
     }
 
     #[test]
-    fn a_state_foretells_what_a_place_does_not() {
+    fn a_state_tells_what_a_fold_does_not() {
         let shown = turning();
-        let rows = row_of(&shown);
-        let place = |i: usize| shown.components[i].clone();
-        // Where it is and where it was tell the pace.
-        let state = |i: usize| {
-            let (sequence, step) = shown.places[i];
-            let before = rows[&(sequence, step.saturating_sub(4))];
-            let (now, then) = (&shown.components[i], &shown.components[before]);
-            let moved = now.iter().zip(then).map(|(a, b)| a - b);
-            now.iter().copied().chain(moved).collect()
+        let told = |point: &dyn Fn(f64, f64) -> Vec<f64>| {
+            let at = |i: usize| {
+                let (sequence, step) = shown.places[i];
+                let (angle, pace) = place(sequence, step);
+                point(angle, pace)
+            };
+            foretold_by(&shown, &AROUND, &|_| true, &at, true).unwrap()
         };
-        let told = |point: &dyn Fn(usize) -> Vec<f64>| foretold_by(&shown, point, true).unwrap();
-        let (state, place) = (told(&state), told(&place));
-        assert!(state > 0.9 && place < state - 0.1, "{state} {place}");
-        let of = |beliefs: f64| Foresight {
-            beliefs,
-            observations: state,
-            present: place,
+        let at = |angle: f64, distance: f64| vec![distance * angle.cos(), distance * angle.sin()];
+        let observations = told(&|angle, pace| vec![angle.cos(), angle.sin(), 5.0 * pace]);
+        let present = told(&|angle, _| at(angle, 1.0));
+        let share = |latent: &dyn Fn(f64, f64) -> Vec<f64>| {
+            let seen = Foresight {
+                beliefs: told(latent),
+                observations,
+                present,
+            };
+            seen.share_of_motion().unwrap()
         };
-        assert!(of(state).share_of_past().unwrap() > 0.99);
-        assert!(of(place).share_of_past().unwrap() < 0.01);
-        let nothing_added = Foresight {
-            observations: place,
-            ..of(place)
+        // Further out is faster, everywhere: a state.
+        let state = share(&|angle, pace| at(angle, 1.0 + 2.0 * pace));
+        assert!(state > 0.9, "{state}");
+        // A pace without its direction; places on two sides at the same point.
+        let without_direction = share(&|angle, pace| at(angle, 1.0 + 2.0 * pace.abs()));
+        let folded = share(&|angle, pace| at(angle.cos().acos(), 1.0 + 2.0 * pace));
+        for fold in [without_direction, folded] {
+            assert!(fold < 0.5, "{without_direction} {folded}");
+        }
+    }
+
+    #[test]
+    fn where_steps_around_add_nothing_there_is_no_share() {
+        let seen = Foresight {
+            beliefs: 0.4,
+            observations: 0.42,
+            present: 0.4,
         };
-        assert!(nothing_added.share_of_past().is_none());
+        assert!(seen.share_of_motion().is_none());
+        // Noise is told by nothing, at times worse than by its mean.
+        let noise = Foresight {
+            beliefs: -0.2,
+            observations: 0.02,
+            present: -0.1,
+        };
+        assert!(noise.share_of_motion().is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! What a missing observation may be: the reference's observations, reweighted by how well each goes with the rest (MATH,
+//! What a missing observation may be: the support set's observations, reweighted by how well each goes with the rest (MATH,
 //! "What the model gives for free"). No decoder is needed.
 
 use super::{InferError, SupportSet};
@@ -9,7 +9,7 @@ use crate::graph::VariableId;
 use crate::message::{Messages, Node};
 use crate::model::{Model, Workspace};
 
-/// Reweights the reference's observations for samples that lack them.
+/// Reweights the support set's observations for samples that lack them.
 ///
 /// ```
 /// use ramp::{data::Dataset, graph::FactorTree, infer::{Imputer, SupportSet}, model::Model};
@@ -33,7 +33,7 @@ pub struct Imputer {
 struct Leaf {
     node: Node,
     message: usize,
-    /// For every sample of the reference that has it: the sample, its message, and `Φ(η0 + m)`.
+    /// For every sample of the support set that has it: the sample, its message, and `Φ(η0 + m)`.
     rows: Vec<u32>,
     messages: Vec<f64>,
     phi: Vec<f64>,
@@ -46,14 +46,14 @@ pub struct Conditionals<'a> {
 }
 
 impl Imputer {
-    /// Prepares to impute from a reference and the samples that it was made from.
+    /// Prepares to impute from a support set and the samples that it was made from.
     ///
     /// An observation that shares its factor with several latents is imputed at the first of them, by the messages that its
-    /// factor sent there in the reference.
-    pub fn new(model: &Model, reference: &SupportSet, data: &Dataset) -> Result<Self> {
-        if reference.rows() != data.rows() {
+    /// factor sent there in the support set.
+    pub fn new(model: &Model, support: &SupportSet, data: &Dataset) -> Result<Self> {
+        if support.rows() != data.rows() {
             return Err(InferError::OtherSupportSet {
-                support: reference.rows(),
+                support: support.rows(),
                 data: data.rows(),
             }
             .into());
@@ -78,7 +78,7 @@ impl Imputer {
                 for &n in &rows {
                     let mut eta = node.prior.clone();
                     for (d, eta) in eta.iter_mut().enumerate() {
-                        let m = f64::from(reference.messages.plane(message, d)[n as usize]);
+                        let m = f64::from(support.messages.plane(message, d)[n as usize]);
                         messages.push(m);
                         *eta += m;
                     }
@@ -96,7 +96,7 @@ impl Imputer {
         Ok(Imputer { leaves })
     }
 
-    /// The reference's samples that have an observation, by its place in the tree's
+    /// The support set's samples that have an observation, by its place in the tree's
     /// ([`TimeAxis::observation`](crate::graph::TimeAxis::observation) for a series and step): those that weights are for.
     pub fn candidates(&self, observation: usize) -> &[u32] {
         &self.leaves[observation].rows
@@ -118,8 +118,15 @@ impl Imputer {
 impl Conditionals<'_> {
     /// The chance of each candidate for one sample's observation given the sample's others, whether it has this one or
     /// not: `∝ exp[Φ(q + m) − Φ(η0 + m)]` with `q` the belief without it. They add up to one; there are none where the
-    /// reference has no such observation.
+    /// support set has no such observation.
     pub fn weights(&self, observation: usize, row: usize) -> Vec<f64> {
+        let leaf = &self.imputer.leaves[observation];
+        let rest = self.belief_without(observation, row);
+        reweighted(&leaf.node.belief, &rest, &leaf.messages, &leaf.phi)
+    }
+
+    /// The belief about the latent that an observation hangs on, as natural parameters, from everything but this observation.
+    pub fn belief_without(&self, observation: usize, row: usize) -> Vec<f64> {
         let leaf = &self.imputer.leaves[observation];
         let mut rest = leaf.node.prior.clone();
         for m in leaf.node.messages.clone().filter(|&m| m != leaf.message) {
@@ -127,7 +134,7 @@ impl Conditionals<'_> {
                 *q += f64::from(self.messages.plane(m, d)[row]);
             }
         }
-        reweighted(&leaf.node.belief, &rest, &leaf.messages, &leaf.phi)
+        rest
     }
 }
 

@@ -28,6 +28,9 @@ pub struct SupportSet {
     pub(super) messages: Messages,
     pub(super) presence: Presence,
     population: usize,
+    /// The samples themselves, where some messages must be computed again without a part of them: in trees with factors of more than two
+    /// variables.
+    pub(super) samples: Option<Dataset>,
 }
 
 /// Nodewise free energies of samples, in nats: how much each latent explains of what hangs on it. A lower bound on the
@@ -86,6 +89,7 @@ impl SupportSet {
             messages,
             presence,
             population,
+            samples: (!model.tree().is_pairwise()).then(|| data.clone()),
         })
     }
 
@@ -164,7 +168,7 @@ impl SupportSet {
     }
 
     /// Puts samples beside the reference, run by run.
-    fn meet(
+    pub(super) fn meet(
         &self,
         model: &Model,
         data: &Dataset,
@@ -206,16 +210,16 @@ fn measured(messages: usize, pairs: usize) -> impl Fn(usize) -> bool {
 }
 
 /// A run of samples followed by the reference.
-struct ScoringBatch {
-    messages: Messages,
-    presence: Presence,
-    rows: usize,
+pub(super) struct ScoringBatch {
+    pub messages: Messages,
+    pub presence: Presence,
+    pub rows: usize,
     drawn: Vec<u32>,
     population: usize,
 }
 
 impl ScoringBatch {
-    fn free_energy(&self, nodes: &[Node]) -> Result<Vec<f64>> {
+    pub fn free_energy(&self, nodes: &[Node]) -> Result<Vec<f64>> {
         let mixture = Mixture {
             drawn: Some(&self.drawn),
             population: Some(self.population),
@@ -238,14 +242,14 @@ impl ScoringBatch {
     }
 
     /// Leaves a message out; what comes back restores it.
-    fn mask(&mut self, message: usize) -> (Vec<f32>, Option<Vec<u32>>) {
+    pub fn mask(&mut self, message: usize) -> (Vec<f32>, Option<Vec<u32>>) {
         let planes = self.messages.message_mut(message);
         let kept = planes.to_vec();
         planes.fill(0.0);
         (kept, self.presence.replace(message, Some(vec![])))
     }
 
-    fn restore(&mut self, message: usize, (planes, rows): (Vec<f32>, Option<Vec<u32>>)) {
+    pub fn restore(&mut self, message: usize, (planes, rows): (Vec<f32>, Option<Vec<u32>>)) {
         self.messages.message_mut(message).copy_from_slice(&planes);
         self.presence.replace(message, rows);
     }

@@ -76,7 +76,8 @@ fn a_score_is_the_free_energy_and_minds_its_own_row() {
         };
         let value = model
             .evaluate(&batch, mixture, None, &mut Workspace::default())
-            .unwrap();
+            .unwrap()
+            .clone();
         let (a, b) = (whole.latent(0)[row as usize], value.samples[0]);
         assert!((a - b).abs() < 1e-6, "{a} or {b}");
     }
@@ -103,7 +104,8 @@ fn a_sample_of_the_reference_is_scored_as_if_it_were_not_in_it() {
             None,
             &mut Workspace::default(),
         )
-        .unwrap();
+        .unwrap()
+        .clone();
     for (row, (a, b)) in own.latent(0).iter().zip(&value.samples).enumerate() {
         assert!((a - b).abs() < 1e-6, "row {row}: {a} or {b}");
     }

@@ -8,6 +8,7 @@ pub(crate) mod conv;
 pub(crate) mod dense;
 pub(crate) mod lanes;
 pub mod real;
+pub(crate) mod scratch;
 pub(crate) mod special;
 mod tile;
 

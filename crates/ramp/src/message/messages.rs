@@ -80,16 +80,52 @@ impl<E: Element> Messages<E> {
         &self.message(message)[parameter * self.stride..][..self.rows]
     }
 
-    /// Every message's planes, to be written apart.
-    pub fn split_mut(&mut self) -> Vec<&mut [E]> {
-        let mut rest = &mut self.data[..];
-        self.starts
-            .windows(2)
-            .map(|w| {
-                let (own, others) = std::mem::take(&mut rest).split_at_mut(w[1] - w[0]);
-                rest = others;
-                own
-            })
-            .collect()
+    /// Writes every message's planes, several at a time.
+    pub fn for_each_mut(&mut self, write: impl Fn(usize, &mut [E]) + Sync) {
+        let most = self.len().div_ceil(4 * rayon::current_num_threads()).max(1);
+        halve(&self.starts, 0, &mut self.data, most, &write);
+    }
+}
+
+/// Deals messages from `first` on to threads by halves, at most so many to one: nothing is collected on the way.
+fn halve<E: Element>(
+    starts: &[usize],
+    first: usize,
+    data: &mut [E],
+    most: usize,
+    write: &(impl Fn(usize, &mut [E]) + Sync),
+) {
+    let count = starts.len() - 1;
+    if count <= most {
+        let mut rest = data;
+        for (i, w) in starts.windows(2).enumerate() {
+            let (own, others) = rest.split_at_mut(w[1] - w[0]);
+            write(first + i, own);
+            rest = others;
+        }
+        return;
+    }
+    let middle = count / 2;
+    let (front, back) = data.split_at_mut(starts[middle] - starts[0]);
+    rayon::join(
+        || halve(&starts[..=middle], first, front, most, write),
+        || halve(&starts[middle..], first + middle, back, most, write),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_is_written_once_and_in_its_place() {
+        for count in [0, 1, 2, 7, 300] {
+            let mut messages = Messages::<f32>::zeros(3, (0..count).map(|m| m % 3));
+            messages.for_each_mut(|m, planes| planes.iter_mut().for_each(|x| *x += m as f32));
+            for m in 0..count {
+                assert_eq!(messages.message(m).len(), m % 3 * 16);
+                assert!(messages.message(m).iter().all(|&x| x == m as f32));
+            }
+        }
     }
 }

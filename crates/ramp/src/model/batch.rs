@@ -118,9 +118,12 @@ impl Batch<'_> {
         let mut memory = self.memory;
         memory.presence = self.presence.into_rows();
         memory.by_message = self.masks;
+        let messages = memory.presence.len();
         let lists = memory.presence.iter_mut().filter_map(Option::take);
+        memory.lists.reserve(messages);
         memory.lists.extend(lists);
         let masks = memory.by_message.iter_mut().filter_map(Option::take);
+        memory.masks.reserve(messages);
         memory.masks.extend(masks);
         memory
     }
@@ -248,6 +251,8 @@ impl Model {
                 let has = |r: usize| bits[r / 64] >> (r % 64) & 1 == 1;
                 let mut list = memory.lists.pop().unwrap_or_default();
                 list.clear();
+                // How many have it changes from step to step.
+                list.reserve(samples.len());
                 list.extend((0..samples.len() as u32).filter(|&r| has(r as usize)));
                 lists[m] = Some(list);
                 let mut mask = memory.masks.pop().unwrap_or_default();

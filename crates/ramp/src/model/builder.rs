@@ -97,6 +97,7 @@ impl ModelBuilder {
     /// The family of one latent: a product, or one of your own.
     pub fn belief(mut self, latent: &str, belief: Belief) -> Result<Self> {
         let k = self.latent(latent)?;
+        self.spec.families = self.spec.each_family(self.tree.latents().len());
         self.spec.families[k] = belief;
         Ok(self)
     }

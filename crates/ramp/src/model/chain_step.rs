@@ -1,6 +1,6 @@
 //! One step of a chain by itself, for filtering online: the messages of its observations, and the one to the next step.
 
-use super::elementwise::{Constrain, NetworkInputs};
+use super::elementwise::{Constrain, Incoming, NetworkInputs};
 use super::plan::Source;
 use super::{Model, NetworkSlot};
 use crate::Result;
@@ -83,7 +83,7 @@ impl ChainStep {
     }
 
     /// No message.
-    pub fn silence(&self) -> Vec<f32> {
+    pub fn no_messages(&self) -> Vec<f32> {
         vec![0.0; self.family().dim() * ROW_UNIT]
     }
 
@@ -107,8 +107,11 @@ impl ChainStep {
         f32::dispatch(NetworkInputs {
             node,
             inputs,
-            plus: &[sum],
-            minus: None,
+            incoming: Incoming::Sum {
+                which: &[0],
+                starts: &[0],
+                messages: sum,
+            },
             stride: ROW_UNIT,
             features: &mut input,
             features_stride: ROW_UNIT,

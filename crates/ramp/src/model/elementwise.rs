@@ -2,6 +2,7 @@
 
 use crate::family::{Belief, Inputs};
 use crate::kernel::real::{Element, Kernel, Real};
+use crate::kernel::scratch::Scratch;
 use crate::message::Node;
 
 /// Raw outputs to a message.
@@ -18,7 +19,7 @@ impl Kernel<f32> for Constrain<'_> {
     #[inline(always)]
     fn run<R: Real<Element = f32>>(self) {
         let dim = self.belief.dim();
-        let (mut raw, mut message) = (vec![R::zero(); dim], vec![R::zero(); dim]);
+        let (mut raw, mut message) = (Scratch::<R>::zeros(dim), Scratch::<R>::zeros(dim));
         for at in (0..self.stride).step_by(R::LANES) {
             load(&mut raw, self.raw, self.raw_stride, at);
             self.belief.constrain(&raw, &mut message);
@@ -42,7 +43,7 @@ impl Kernel<f32> for ConstrainBackward<'_> {
     #[inline(always)]
     fn run<R: Real<Element = f32>>(self) {
         let dim = self.belief.dim();
-        let mut space = vec![R::zero(); 3 * dim];
+        let mut space = Scratch::<R>::zeros(3 * dim);
         let (raw, rest) = space.split_at_mut(dim);
         let (grad_message, grad_raw) = rest.split_at_mut(dim);
         for at in (0..self.stride).step_by(R::LANES) {
@@ -58,8 +59,7 @@ impl Kernel<f32> for ConstrainBackward<'_> {
 pub(super) struct NetworkInputs<'a> {
     pub node: &'a Node,
     pub inputs: Inputs,
-    pub plus: &'a [&'a [f32]],
-    pub minus: Option<&'a [f32]>,
+    pub incoming: Incoming<'a>,
     pub stride: usize,
     pub features: &'a mut [f32],
     pub features_stride: usize,
@@ -70,16 +70,16 @@ impl Kernel<f32> for NetworkInputs<'_> {
     #[inline(always)]
     fn run<R: Real<Element = f32>>(self) {
         let dim = self.node.belief.dim();
-        let mut space = vec![R::zero(); 3 * dim];
+        let mut space = Scratch::<R>::zeros(3 * dim);
         let (sum, rest) = space.split_at_mut(dim);
         let (prior, belief) = rest.split_at_mut(dim);
         prior
             .iter_mut()
             .zip(&self.node.prior)
             .for_each(|(p, &x)| *p = R::splat(x));
-        let mut features = vec![R::zero(); self.node.belief.input_dim(self.inputs)];
+        let mut features = Scratch::<R>::zeros(self.node.belief.input_dim(self.inputs));
         for at in (0..self.stride).step_by(R::LANES) {
-            sum_up(sum, self.plus, self.minus, self.stride, at);
+            self.incoming.sum_up(sum, self.stride, at);
             self.node
                 .belief
                 .inputs(self.inputs, prior, sum, belief, &mut features);
@@ -92,8 +92,7 @@ impl Kernel<f32> for NetworkInputs<'_> {
 pub(super) struct NetworkInputsBackward<'a> {
     pub node: &'a Node,
     pub inputs: Inputs,
-    pub plus: &'a [&'a [f32]],
-    pub minus: Option<&'a [f32]>,
+    pub incoming: Incoming<'a>,
     pub stride: usize,
     pub grad_features: &'a [f32],
     pub features_stride: usize,
@@ -105,7 +104,7 @@ impl Kernel<f32> for NetworkInputsBackward<'_> {
     #[inline(always)]
     fn run<R: Real<Element = f32>>(self) {
         let dim = self.node.belief.dim();
-        let mut space = vec![R::zero(); 4 * dim];
+        let mut space = Scratch::<R>::zeros(4 * dim);
         let (sum, rest) = space.split_at_mut(dim);
         let (prior, rest) = rest.split_at_mut(dim);
         let (belief, grad_sum) = rest.split_at_mut(dim);
@@ -113,9 +112,9 @@ impl Kernel<f32> for NetworkInputsBackward<'_> {
             .iter_mut()
             .zip(&self.node.prior)
             .for_each(|(p, &x)| *p = R::splat(x));
-        let mut grad_features = vec![R::zero(); self.node.belief.input_dim(self.inputs)];
+        let mut grad_features = Scratch::<R>::zeros(self.node.belief.input_dim(self.inputs));
         for at in (0..self.stride).step_by(R::LANES) {
-            sum_up(sum, self.plus, self.minus, self.stride, at);
+            self.incoming.sum_up(sum, self.stride, at);
             load(
                 &mut grad_features,
                 self.grad_features,
@@ -135,23 +134,41 @@ impl Kernel<f32> for NetworkInputsBackward<'_> {
     }
 }
 
-#[inline(always)]
-fn sum_up<R: Real<Element = f32>>(
-    sum: &mut [R],
-    plus: &[&[f32]],
-    minus: Option<&[f32]>,
-    stride: usize,
-    at: usize,
-) {
-    for (d, s) in sum.iter_mut().enumerate() {
-        let mut total = R::zero();
-        for planes in plus {
-            total = total + R::load(&planes[d * stride + at..]);
+/// The planes that a belief's sum of messages is made of.
+#[derive(Clone, Copy)]
+pub(super) enum Incoming<'a> {
+    /// Some of all messages, with the plane that each of them starts at.
+    Sum {
+        which: &'a [u32],
+        starts: &'a [usize],
+        messages: &'a [f32],
+    },
+    /// What all messages into the latent add up to, less one of them.
+    TotalBut { total: &'a [f32], own: &'a [f32] },
+}
+
+impl Incoming<'_> {
+    #[inline(always)]
+    fn sum_up<R: Real<Element = f32>>(&self, sum: &mut [R], stride: usize, at: usize) {
+        for (d, s) in sum.iter_mut().enumerate() {
+            *s = R::zero();
+            match *self {
+                Incoming::Sum {
+                    which,
+                    starts,
+                    messages,
+                } => {
+                    for &m in which {
+                        let plane = (starts[m as usize] + d) * stride;
+                        *s = *s + R::load(&messages[plane + at..]);
+                    }
+                }
+                Incoming::TotalBut { total, own } => {
+                    let at = d * stride + at;
+                    *s = *s + R::load(&total[at..]) - R::load(&own[at..]);
+                }
+            }
         }
-        if let Some(planes) = minus {
-            total = total - R::load(&planes[d * stride + at..]);
-        }
-        *s = total;
     }
 }
 

@@ -14,6 +14,12 @@ pub enum ModelError {
         /// What was named.
         name: String,
     },
+    /// A message from an observation, or from several variables at once, where one from a latent is needed.
+    #[error("the message `{message}` does not come from one latent")]
+    NotFromALatent {
+        /// The message.
+        message: String,
+    },
     /// A start for chains on another tree.
     #[error("the `dynamics` initialisation is for chains in time; this tree is none")]
     NoDynamics,

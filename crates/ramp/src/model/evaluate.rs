@@ -4,7 +4,7 @@ use super::Model;
 use super::batch::{Batch, BatchMemory};
 use super::pass::{Arena, BlockState};
 use crate::message::{Messages, Presence};
-use crate::objective::{FreeEnergy, Mixture, free_energy};
+use crate::objective::{FreeEnergy, FreeEnergySpace, Mixture, free_energy_in};
 use crate::{Error, Result};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -25,6 +25,7 @@ pub(crate) struct Workspace {
     pub(super) shards: Vec<Shard>,
     pub(super) messages: Messages,
     pub(super) gradient: Messages,
+    objective: FreeEnergySpace,
     rows: usize,
 }
 
@@ -34,6 +35,13 @@ pub(super) struct Shard {
     pub(super) blocks: Vec<BlockState>,
     pub(super) arena: Arena,
     gradient: Vec<f32>,
+}
+
+/// The tape that went from block to block begins with the first again next time.
+fn give_back(blocks: &mut [BlockState], lent: Option<Vec<f32>>) {
+    if let (Some(first), Some(tape)) = (blocks.first_mut(), lent) {
+        first.lend_tape(tape);
+    }
 }
 
 impl Model {
@@ -67,7 +75,7 @@ impl Model {
         space.shards.par_iter_mut().for_each(|shard| {
             let Shard { blocks, arena, .. } = shard;
             let mut lent = None;
-            for block in blocks {
+            for block in blocks.iter_mut() {
                 if !keep && let Some(tape) = lent.take() {
                     block.lend_tape(tape);
                 }
@@ -76,24 +84,21 @@ impl Model {
                     lent = Some(block.take_tape());
                 }
             }
+            give_back(blocks, lent);
         });
         let Workspace {
             shards, messages, ..
         } = space;
         let stride = messages.stride();
         let starts = &self.plan.starts;
-        messages
-            .split_mut()
-            .into_par_iter()
-            .enumerate()
-            .for_each(|(m, planes)| {
-                for block in shards.iter().flat_map(|s| &s.blocks) {
-                    for (d, plane) in (starts[m]..starts[m + 1]).enumerate() {
-                        let from = &block.messages[plane * block.stride..][..block.rows.len()];
-                        planes[d * stride + block.rows.start..][..from.len()].copy_from_slice(from);
-                    }
+        messages.for_each_mut(|m, planes| {
+            for block in shards.iter().flat_map(|s| &s.blocks) {
+                for (d, plane) in (starts[m]..starts[m + 1]).enumerate() {
+                    let from = &block.messages[plane * block.stride..][..block.rows.len()];
+                    planes[d * stride + block.rows.start..][..from.len()].copy_from_slice(from);
                 }
-            });
+            }
+        });
     }
 
     /// All messages of a batch, and who has them.
@@ -107,13 +112,13 @@ impl Model {
     }
 
     /// The free energy of a batch and, where asked for, its gradient with respect to all parameters.
-    pub(crate) fn evaluate(
+    pub(crate) fn evaluate<'s>(
         &self,
         batch: &Batch<'_>,
         mixture: Mixture<'_>,
         gradient: Option<&mut [f32]>,
-        space: &mut Workspace,
-    ) -> Result<FreeEnergy> {
+        space: &'s mut Workspace,
+    ) -> Result<&'s FreeEnergy> {
         self.prepare(space, batch.samples.len());
         let tapes: usize = space
             .shards
@@ -123,22 +128,21 @@ impl Model {
             .sum();
         let keep = gradient.is_some() && tapes <= KEEP;
         self.forward(batch, space, keep);
-        let Some(gradient) = gradient else {
-            let value = free_energy(&self.nodes, &space.messages, &batch.presence, mixture, None);
-            self.check_finite(&value)?;
-            return Ok(value);
-        };
-        if space.gradient.rows() != space.rows {
+        if gradient.is_some() && space.gradient.rows() != space.rows {
             space.gradient = space.messages.clone();
         }
-        let value = free_energy(
+        let value = free_energy_in(
             &self.nodes,
             &space.messages,
             &batch.presence,
             mixture,
-            Some(&mut space.gradient),
+            gradient.is_some().then_some(&mut space.gradient),
+            &mut space.objective,
         );
-        self.check_finite(&value)?;
+        self.check_finite(value)?;
+        let Some(gradient) = gradient else {
+            return Ok(value);
+        };
         let at_messages = &space.gradient;
         space.shards.par_iter_mut().for_each(|shard| {
             let Shard {
@@ -149,7 +153,7 @@ impl Model {
             gradient.clear();
             gradient.resize(self.parameters.len(), 0.0);
             let mut lent = None;
-            for block in blocks {
+            for block in blocks.iter_mut() {
                 if !keep {
                     if let Some(tape) = lent.take() {
                         block.lend_tape(tape);
@@ -161,6 +165,7 @@ impl Model {
                     lent = Some(block.take_tape());
                 }
             }
+            give_back(blocks, lent);
         });
         gradient.fill(0.0);
         for shard in &space.shards {

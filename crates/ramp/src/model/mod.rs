@@ -7,6 +7,7 @@ mod dynamics;
 mod elementwise;
 mod error;
 mod evaluate;
+mod message_inputs;
 mod pass;
 mod plan;
 mod resize_chain;

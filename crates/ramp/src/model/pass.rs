@@ -5,7 +5,8 @@
 //! only the networks' tapes and raw outputs are kept for the way back, and those only while they fit.
 
 use super::elementwise::{
-    Constrain, ConstrainBackward, NetworkInputs, NetworkInputsBackward, add, multiply, subtract,
+    Constrain, ConstrainBackward, Incoming, NetworkInputs, NetworkInputsBackward, add, multiply,
+    subtract,
 };
 use super::plan::{Source, Stage, Terms};
 use super::{Batch, Model};
@@ -286,12 +287,10 @@ impl Model {
                     Source::Belief { latent, terms } => {
                         let node = &self.nodes[*latent];
                         let width = node.belief.input_dim(self.inputs);
-                        let (plus, minus) = self.terms(*latent, terms, stride, messages, totals);
                         f32::dispatch(NetworkInputs {
                             node,
                             inputs: self.inputs,
-                            plus: &plus,
-                            minus,
+                            incoming: self.incoming(*latent, terms, stride, messages, totals),
                             stride,
                             features: &mut input[feature * rows + position * stride..],
                             features_stride: rows,
@@ -333,27 +332,30 @@ impl Model {
         }
     }
 
-    /// The planes whose sum, less one, is a belief's sum of messages.
-    fn terms<'a>(
-        &self,
+    /// The planes that a belief's sum of messages is made of.
+    fn incoming<'a>(
+        &'a self,
         latent: usize,
-        terms: &Terms,
+        terms: &'a Terms,
         stride: usize,
         messages: &'a [f32],
         totals: &'a [f32],
-    ) -> (Vec<&'a [f32]>, Option<&'a [f32]>) {
-        let planes = |m: u32| {
-            &messages
-                [self.plan.starts[m as usize] * stride..self.plan.starts[m as usize + 1] * stride]
-        };
+    ) -> Incoming<'a> {
+        let starts = &self.plan.starts;
         match terms {
-            Terms::Sum(parts) => (parts.iter().map(|&m| planes(m)).collect(), None),
+            Terms::Sum(which) => Incoming::Sum {
+                which,
+                starts,
+                messages,
+            },
             Terms::TotalBut(own) => {
                 let start = self.plan.total_start[latent].unwrap_or_default() * stride;
-                (
-                    vec![&totals[start..start + planes(*own).len()]],
-                    Some(planes(*own)),
-                )
+                let own = *own as usize;
+                let own = &messages[starts[own] * stride..starts[own + 1] * stride];
+                Incoming::TotalBut {
+                    total: &totals[start..start + own.len()],
+                    own,
+                }
             }
         }
     }
@@ -381,13 +383,12 @@ impl Model {
                     let node = &self.nodes[*latent];
                     let len = node.belief.dim() * stride;
                     let grad_sum = sized(space, len);
-                    let (plus, minus) =
-                        self.terms(*latent, terms, stride, &block.messages, &block.totals);
+                    let incoming =
+                        self.incoming(*latent, terms, stride, &block.messages, &block.totals);
                     f32::dispatch(NetworkInputsBackward {
                         node,
                         inputs: self.inputs,
-                        plus: &plus,
-                        minus,
+                        incoming,
                         stride,
                         grad_features: &grad_features[feature * features_stride..],
                         features_stride,

@@ -137,7 +137,7 @@ proptest! {
             let mut space = Workspace::default();
             let mut gradient = vec![0.0; model.parameters().len()];
             let mixture = Mixture { population: Some(2 * rows), ..Mixture::default() };
-            let value = model.evaluate(&batch, mixture, Some(&mut gradient), &mut space).unwrap();
+            let value = model.evaluate(&batch, mixture, Some(&mut gradient), &mut space).unwrap().clone();
             let messages: Vec<Vec<f32>> = (0..model.plan.target.len())
                 .flat_map(|m| {
                     let dims = model.plan.starts[m + 1] - model.plan.starts[m];

@@ -453,6 +453,7 @@ fn hide_and_compare(tree: FactorTree) {
         model
             .evaluate(&batch, Mixture::default(), None, &mut Workspace::default())
             .unwrap()
+            .clone()
     };
     assert_eq!(value(&data, Some(&hidden)), value(&missing, None));
 }

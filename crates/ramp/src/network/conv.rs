@@ -6,7 +6,7 @@ use super::{
 };
 use crate::kernel::Finish;
 use crate::kernel::conv::{Convolution, GROUP, Place};
-use group::{Space, gather};
+use group::{Space, gather, spaces};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -280,7 +280,8 @@ impl Network for Conv {
         self.check(parameters, &input, tape, scratch);
         let rows = input.rows();
         let (flat, head_tape) = tape.split_at_mut(self.flat_len(rows));
-        let mut spaces = self.space(parameters, &mut scratch[..self.group_len()]);
+        spaces!(spaces, self);
+        self.cut(parameters, &mut scratch[..self.group_len()], spaces);
         let image = self.convolutions[0].input();
         for group in 0..rows / GROUP {
             let place = self.convolutions[0].input_place();
@@ -330,11 +331,12 @@ impl Network for Conv {
             scratch,
         );
 
-        let mut spaces = self.space(convolutions, &mut scratch[..self.group_len()]);
+        spaces!(spaces, self);
+        self.cut(convolutions, &mut scratch[..self.group_len()], spaces);
         for group in 0..rows / GROUP {
-            self.recompute(input, group, &mut spaces);
+            self.recompute(input, group, spaces);
             let flat_place = self.flat_place(group, rows);
-            self.flat_gradient(flat, grad_flat, flat_place, &mut spaces);
+            self.flat_gradient(flat, grad_flat, flat_place, spaces);
             let mut end = own;
             for (index, convolution) in self.convolutions.iter().enumerate().rev() {
                 let begin = end - convolution.weights_len() - convolution.output()[0];

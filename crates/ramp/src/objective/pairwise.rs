@@ -22,8 +22,10 @@
 //! can differ. Sums over columns run within tiles first. Padded columns have `Φ(f) = +10³⁰` and so no weight; padded rows
 //! have their `L` set to that. Chunks of rows have a fixed size: results do not depend on the number of threads.
 
+use super::{room, room_for};
 use crate::family::{Belief, Family, with_family};
 use crate::kernel::real::{Element, Kernel, Operation, Real};
+use crate::kernel::scratch::Scratch;
 
 /// Columns that go through a family's formula together; independent chains that hide its latency.
 const COLUMNS: usize = 8;
@@ -31,6 +33,7 @@ const COLUMNS: usize = 8;
 const HUGE: f64 = 1e30;
 
 /// The columns of a mixture: the beliefs `f_m` of one factor, plane by plane, padded to whole groups of columns.
+#[derive(Default)]
 pub(super) struct Columns<E> {
     /// How many there are, with padding; the distance between planes.
     pub stride: usize,
@@ -41,16 +44,20 @@ pub(super) struct Columns<E> {
 }
 
 impl<E: Element> Columns<E> {
-    /// Lays out the columns `which` of a factor's beliefs (`planes(d)` is plane `d` of the messages `f/f0`).
+    /// Lays out the columns `which` of a factor's beliefs (`planes(d)` is plane `d` of the messages `f/f0`), with room for
+    /// `most` of them.
     pub fn gather<'a>(
+        &mut self,
         belief: &Belief,
         prior: &[f64],
         which: &[u32],
+        most: usize,
         planes: impl Fn(usize) -> &'a [E],
-    ) -> Columns<E> {
+    ) {
         let (dim, len) = (belief.dim(), which.len());
-        let stride = len.next_multiple_of(16);
-        let mut eta = vec![E::default(); dim * stride];
+        let (stride, most) = (len.next_multiple_of(16), most.next_multiple_of(16));
+        self.stride = stride;
+        let eta = room_for(&mut self.eta, dim * stride, dim * most);
         for (d, plane) in eta.chunks_exact_mut(stride.max(1)).enumerate() {
             let from = planes(d);
             let prior_d = prior[d];
@@ -59,15 +66,14 @@ impl<E: Element> Columns<E> {
             }
             plane[len..].fill(E::from_f64(prior_d));
         }
-        let mut phi = vec![E::default(); stride];
+        let phi = room_for(&mut self.phi, stride, most);
         E::dispatch(LogNormalizers {
             belief,
-            eta: &eta,
+            eta,
             stride,
-            phi: &mut phi,
+            phi,
         });
         phi[len..].fill(E::from_f64(HUGE));
-        Columns { stride, eta, phi }
     }
 }
 
@@ -83,7 +89,7 @@ impl<E: Element> Kernel<E> for LogNormalizers<'_, E> {
     type Output = ();
     #[inline(always)]
     fn run<R: Real<Element = E>>(self) {
-        let mut eta = vec![R::zero(); self.belief.dim()];
+        let mut eta = Scratch::<R>::zeros(self.belief.dim());
         for at in (0..self.stride).step_by(R::LANES) {
             for (d, x) in eta.iter_mut().enumerate() {
                 *x = R::load(&self.eta[d * self.stride + at..]);
@@ -113,6 +119,7 @@ pub(super) struct Rows<'a, E> {
 }
 
 /// What a chunk of rows leaves behind; planes have the length of the chunk, padded to a multiple of 16.
+#[derive(Default)]
 pub(super) struct Sums<E> {
     /// `L_n − ln other_n`.
     pub log_sum: Vec<E>,
@@ -124,6 +131,27 @@ pub(super) struct Sums<E> {
     pub own_weight: Vec<E>,
     /// `Σ_n w_nm μ(s_n + f_m)` without own terms, `dim` planes, then `Σ_n w_nm`.
     pub column_mean: Vec<E>,
+    /// Per register of rows, the columns among which they find their own.
+    own_ranges: Vec<(usize, usize)>,
+}
+
+impl<E: Element> Sums<E> {
+    /// Makes room for chunks of so many rows and columns: how many there are changes from step to step.
+    pub fn reserve(&mut self, dim: usize, rows: usize, columns: usize, value_only: bool) {
+        let grow = |buffer: &mut Vec<E>, len: usize| {
+            buffer.reserve(len.saturating_sub(buffer.len()));
+        };
+        let (rows, columns) = (rows.next_multiple_of(16), columns.next_multiple_of(16));
+        grow(&mut self.log_sum, rows);
+        if !value_only {
+            grow(&mut self.row_mean, dim * rows);
+            grow(&mut self.own_mean, dim * rows);
+            grow(&mut self.own_weight, rows);
+            grow(&mut self.column_mean, (dim + 1) * columns);
+            self.own_ranges.clear();
+            self.own_ranges.reserve(rows);
+        }
+    }
 }
 
 /// The pairwise term of one chunk of rows against all columns.
@@ -135,44 +163,45 @@ pub(super) struct Pairwise<'a, E> {
     pub value_only: bool,
 }
 
-impl<E: Element> Kernel<E> for Pairwise<'_, E> {
-    type Output = Sums<E>;
+/// Evaluates a pairwise term into sums that are there already.
+pub(super) struct Evaluate<'a, E> {
+    pub pairwise: Pairwise<'a, E>,
+    pub sums: &'a mut Sums<E>,
+}
+
+impl<E: Element> Kernel<E> for Evaluate<'_, E> {
+    type Output = ();
 
     #[inline(always)]
-    fn run<R: Real<Element = E>>(self) -> Sums<E> {
-        let dim = self.belief.dim();
-        let stride = self.rows.len.next_multiple_of(16);
-        let mut sums = Sums {
-            log_sum: vec![E::default(); stride],
-            row_mean: vec![],
-            own_mean: vec![],
-            own_weight: vec![],
-            column_mean: vec![],
-        };
+    fn run<R: Real<Element = E>>(self) {
+        let Evaluate { pairwise, sums } = self;
+        let dim = pairwise.belief.dim();
+        let stride = pairwise.rows.len.next_multiple_of(16);
         let mut work = Work::<R>::new(dim);
-        self.log_sums(&mut work, &mut sums.log_sum);
-        if !self.value_only {
-            sums.row_mean = vec![E::default(); dim * stride];
-            sums.own_mean = vec![E::default(); dim * stride];
-            sums.own_weight = vec![E::default(); stride];
-            sums.column_mean = vec![E::default(); (dim + 1) * self.columns.stride];
-            self.own_terms(&mut work, &mut sums);
-            self.both_sides(&mut work, &mut sums);
+        pairwise.log_sums(&mut work, room(&mut sums.log_sum, stride));
+        if !pairwise.value_only {
+            room(&mut sums.row_mean, dim * stride);
+            room(&mut sums.own_mean, dim * stride);
+            room(&mut sums.own_weight, stride);
+            room(&mut sums.column_mean, (dim + 1) * pairwise.columns.stride);
+            pairwise.own_terms(&mut work, sums);
+            pairwise.both_sides(&mut work, sums);
         }
-        sums
     }
 }
 
 /// Registers' worth of working space.
 struct Work<R> {
     /// The rows' sums of messages.
-    sum: Vec<R>,
+    sum: Scratch<R>,
     /// Mean parameters of a group of columns, `dim` × `COLUMNS`.
-    mean: Vec<R>,
+    mean: Scratch<R>,
     /// Row sums within a tile.
-    row: Vec<R>,
+    row: Scratch<R>,
     /// Column sums within a tile, `dim + 1` × tile.
-    column: Vec<R>,
+    column: Scratch<R>,
+    /// A pair's natural and mean parameters, where their number is not known when compiling.
+    pair: Scratch<R>,
     /// How many columns make a tile.
     tile: usize,
 }
@@ -182,10 +211,11 @@ impl<R: Real> Work<R> {
         // About 24 kB of accumulators: half of a first-level cache.
         let tile = (384 / (dim + 1) / COLUMNS * COLUMNS).clamp(COLUMNS, 128);
         Work {
-            sum: vec![R::zero(); dim],
-            mean: vec![R::zero(); dim * COLUMNS],
-            row: vec![R::zero(); dim],
-            column: vec![R::zero(); (dim + 1) * tile],
+            sum: Scratch::zeros(dim),
+            mean: Scratch::zeros(dim * COLUMNS),
+            row: Scratch::zeros(dim),
+            column: Scratch::zeros((dim + 1) * tile),
+            pair: Scratch::zeros(2 * dim),
             tile,
         }
     }
@@ -355,17 +385,19 @@ fn weigh_any<R: Real, F: Family, const MEAN: bool>(
     group: &mut Group<R>,
 ) {
     let dim = family.dim();
-    let mut space = vec![R::zero(); 2 * dim];
-    let (eta, mu) = space.split_at_mut(dim);
+    let Work {
+        sum, mean, pair, ..
+    } = work;
+    let (eta, mu) = pair[..2 * dim].split_at_mut(dim);
     for u in 0..COLUMNS {
         for (d, e) in eta.iter_mut().enumerate() {
             let f = columns.eta[(at + d) * columns.stride + column + u];
-            *e = work.sum[at + d] + R::broadcast(f);
+            *e = sum[at + d] + R::broadcast(f);
         }
         let weight = if MEAN {
             let weight = family.weight_and_mean(eta, mu);
             for (d, &m) in mu.iter().enumerate() {
-                work.mean[(at + d) * COLUMNS + u] = m;
+                mean[(at + d) * COLUMNS + u] = m;
             }
             weight
         } else {
@@ -393,7 +425,7 @@ impl<E: Element> Pairwise<'_, E> {
     fn log_sums<R: Real<Element = E>>(&self, work: &mut Work<R>, log_sum: &mut [E]) {
         let rows = &self.rows;
         let dim = self.belief.dim();
-        let mut eta = vec![R::zero(); dim];
+        let mut eta = Scratch::<R>::zeros(dim);
         for row in (0..rows.len.next_multiple_of(R::LANES)).step_by(R::LANES) {
             work.load_rows(rows.sum, rows.stride, row);
             let own = R::load(&rows.own_column[row..]);
@@ -440,7 +472,7 @@ impl<E: Element> Pairwise<'_, E> {
     fn own_terms<R: Real<Element = E>>(&self, work: &mut Work<R>, sums: &mut Sums<E>) {
         let rows = &self.rows;
         let dim = self.belief.dim();
-        let (mut eta, mut mu) = (vec![R::zero(); dim], vec![R::zero(); dim]);
+        let (mut eta, mut mu) = (Scratch::<R>::zeros(dim), Scratch::<R>::zeros(dim));
         for row in (0..rows.len.next_multiple_of(R::LANES)).step_by(R::LANES) {
             work.load_rows(rows.sum, rows.stride, row);
             for (d, e) in eta.iter_mut().enumerate() {
@@ -466,10 +498,10 @@ impl<E: Element> Pairwise<'_, E> {
         let dim = self.belief.dim();
         let tile = work.tile;
         let real = rows.len.next_multiple_of(R::LANES);
-        let own_ranges: Vec<(usize, usize)> = (0..real)
-            .step_by(R::LANES)
-            .map(|row| self.own_range(row, R::LANES))
-            .collect();
+        let own_ranges = (0..real).step_by(R::LANES);
+        let own_ranges = own_ranges.map(|row| self.own_range(row, R::LANES));
+        sums.own_ranges.clear();
+        sums.own_ranges.extend(own_ranges);
         for start in (0..self.columns.stride).step_by(tile) {
             let end = (start + tile).min(self.columns.stride);
             work.column.fill(R::zero());
@@ -478,7 +510,7 @@ impl<E: Element> Pairwise<'_, E> {
                 work.row.fill(R::zero());
                 let own = R::load(&rows.own_column[row..]);
                 let log_sum = R::load(&sums.log_sum[row..]);
-                let (low, high) = own_ranges[row / R::LANES];
+                let (low, high) = sums.own_ranges[row / R::LANES];
                 for column in (start..end).step_by(COLUMNS) {
                     let mut group = work.weigh::<true>(self.belief, self.columns, column);
                     if column < high && column + COLUMNS > low {

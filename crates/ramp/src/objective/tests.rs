@@ -1,7 +1,7 @@
 //! The free energy against a naive N×N formula, quadrature, finite differences and the literal equation of the paper.
 
 use super::*;
-use crate::family::NAMES;
+use crate::family::{Belief, NAMES};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -376,34 +376,26 @@ fn every_instruction_set_agrees_on_chunks_and_tails() {
     };
     let case = Case::new(std::slice::from_ref(&belief), shape, 5);
     let messages = case.single();
-    let sums = NodeSums::new(&case.nodes[0], &messages, &case.presence, false);
-    let factor = Factor::new(
+    let mut node = NodeSums::default();
+    let mut base = vec![0.0; messages.rows()];
+    node.fill(&case.nodes[0], &messages, &case.presence, false, &mut base);
+    let mut factor = Factor::default();
+    factor.fill(
         &case.nodes[0],
         &messages,
         case.presence.rows(0),
         0,
-        &sums.sum,
+        &node.sum,
         case.mixture(),
     );
     let on = |isa: Isa, start: usize| {
-        let rows = Rows {
-            stride: factor.stride,
-            sum: &factor.sum[start..],
-            own: &factor.own[start..],
-            own_phi: &factor.own_phi[start..],
-            own_column: &factor.own_column[start..],
-            own_bonus: &factor.own_bonus[start..],
-            len: CHUNK.min(factor.rows.len() - start),
+        let mut sums = Sums::default();
+        let evaluate = Evaluate {
+            pairwise: factor.chunk(&belief, start, false),
+            sums: &mut sums,
         };
-        dispatch_on(
-            isa,
-            Pairwise {
-                belief: &belief,
-                rows,
-                columns: &factor.columns,
-                value_only: false,
-            },
-        )
+        dispatch_on(isa, evaluate);
+        sums
     };
     for start in (0..factor.rows.len()).step_by(CHUNK) {
         let wide = on(Isa::Avx512, start);

@@ -18,11 +18,11 @@ pub enum TrainError {
     /// Training ran into numbers that are not finite. The model has its best weights so far, if samples are held out and one
     /// evaluation came before; the last checkpoint stays, marked, so that going on from it is refused.
     #[error(
-        "training diverged at iteration {iteration}: {what} is not finite; {}, clip the gradient, or look for extreme values in the data",
+        "training diverged at iteration {iteration}: {what}; {}, clip the gradient, or look for extreme values in the data",
         rate_advice(*learning_rate)
     )]
     Diverged {
-        /// What went astray, with the node's name.
+        /// What went astray, with the node's name: what is not finite, or how far the free energy fell.
         what: String,
         /// The step that could not be taken, from 1.
         iteration: usize,

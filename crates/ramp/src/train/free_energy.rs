@@ -4,9 +4,10 @@ use super::TrainError;
 use super::batches::{Batches, Split, split};
 use super::problem::{Group, Identity, Problem};
 use super::spec::TrainSpec;
+use super::trainer::is_lost;
 use crate::data::Dataset;
 use crate::model::{Bound, Model, Workspace};
-use crate::objective::Mixture;
+use crate::objective::{FreeEnergy, Mixture};
 use crate::{Error, Result};
 
 /// Validation samples are scored this many at a time.
@@ -22,6 +23,8 @@ pub(super) struct FreeEnergyProblem<'a> {
     validation: Vec<u32>,
     /// The training samples that these are scored against.
     met: Vec<u32>,
+    /// The two together, and which rows of them are the latter.
+    scored: (Vec<u32>, Vec<u32>),
     /// The population that sets the weight of a sample's own term.
     population: usize,
     even_rates: bool,
@@ -54,6 +57,7 @@ impl<'a> FreeEnergyProblem<'a> {
             bound,
             validation,
             met,
+            scored: (vec![], vec![]),
             step: Workspace::default(),
             evaluation: Workspace::default(),
         })
@@ -93,9 +97,10 @@ impl Problem for FreeEnergyProblem<'_> {
         };
         let value = self
             .model
-            .evaluate(&batch, mixture, Some(gradient), &mut self.step);
+            .evaluate(&batch, mixture, Some(gradient), &mut self.step)
+            .map(FreeEnergy::mean);
         self.step.batch = batch.into_memory();
-        Ok(value?.mean())
+        value
     }
 
     /// Validation samples against training samples, as new samples are scored: a few of them among themselves would be a small
@@ -106,22 +111,30 @@ impl Problem for FreeEnergyProblem<'_> {
             return Ok(None);
         }
         let mut total = 0.0;
+        let (both, drawn) = (&mut self.scored.0, &mut self.scored.1);
         for samples in self.validation.chunks(SCORED) {
             let rows = samples.len();
-            let both: Vec<u32> = samples.iter().chain(&self.met).copied().collect();
-            let drawn: Vec<u32> = (rows as u32..both.len() as u32).collect();
-            let batch = self.model.batch(&self.bound, &both, None);
+            both.clear();
+            both.extend(samples.iter().chain(&self.met));
+            drawn.clear();
+            drawn.extend(rows as u32..both.len() as u32);
+            let memory = std::mem::take(&mut self.evaluation.batch);
+            let batch = self.model.batch_with(&self.bound, both, None, memory);
             let mixture = Mixture {
-                drawn: Some(&drawn),
+                drawn: Some(drawn),
                 population: Some(self.population),
                 scored: Some(rows),
             };
             let value = self
                 .model
-                .evaluate(&batch, mixture, None, &mut self.evaluation)?;
-            let nodes = value.nodes.len() as f64;
-            let scored = value.samples.chunks_exact(both.len());
-            total += scored.flat_map(|node| &node[..rows]).sum::<f64>() / nodes;
+                .evaluate(&batch, mixture, None, &mut self.evaluation)
+                .map(|value| {
+                    let scored = value.samples.chunks_exact(both.len());
+                    let sum = scored.flat_map(|node| &node[..rows]).sum::<f64>();
+                    sum / value.nodes.len() as f64
+                });
+            self.evaluation.batch = batch.into_memory();
+            total += value?;
         }
         Ok(Some(total / all as f64))
     }
@@ -131,6 +144,10 @@ impl Problem for FreeEnergyProblem<'_> {
             Error::NotFinite { what } => Some(what),
             _ => None,
         }
+    }
+
+    fn is_lost(&self, first: f64, value: f64) -> bool {
+        is_lost(first, value)
     }
 
     fn identity(&self) -> Result<Identity> {

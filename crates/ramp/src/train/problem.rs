@@ -48,6 +48,12 @@ pub trait Problem: Send {
         None
     }
 
+    /// Whether a value is so far below that of the first step that a training which stays there has diverged, though every number is finite.
+    fn is_lost(&self, first: f64, value: f64) -> bool {
+        let _ = (first, value);
+        false
+    }
+
     /// What a checkpoint must belong to; asked for only where checkpoints are kept.
     fn identity(&self) -> Result<Identity, Self::Error>;
 }

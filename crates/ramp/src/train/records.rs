@@ -36,6 +36,8 @@ const MOST_HELD: usize = 1 << 16;
 pub struct Records {
     held: Vec<Record>,
     last: Option<Record>,
+    /// The value of the first step.
+    first: Option<f64>,
     /// One in so many steps is held, as a power of two.
     power: u32,
 }
@@ -51,6 +53,7 @@ impl Records {
 
     /// Adds the next step's.
     pub fn push(&mut self, record: Record) {
+        self.first.get_or_insert(record.free_energy);
         if self.held.len() == MOST_HELD {
             self.power += 1;
             let every = 1 << self.power;
@@ -65,6 +68,11 @@ impl Records {
     /// How many steps there were, those included that are not held any more.
     pub fn steps(&self) -> usize {
         self.last.as_ref().map_or(0, |r| r.iteration)
+    }
+
+    /// The value of the first step.
+    pub(super) fn first(&self) -> Option<f64> {
+        self.first
     }
 
     /// Those that are held, the last step's among them.

@@ -34,6 +34,13 @@ pub struct Fit {
 
 /// How far below its beginning, and below zero, a mean free energy may end. A model that ignores its data has zero.
 const MOST_LOST: f64 = 1.0;
+/// So many steps in a row, a free energy that low is no accident of a batch: training ends.
+const LOST_STEPS: usize = 200;
+
+/// Whether a mean free energy is clearly worse than it was at first.
+pub(super) fn is_lost(first: f64, value: f64) -> bool {
+    value < first - MOST_LOST && value < -MOST_LOST
+}
 
 impl Fit {
     /// What to say if a model's free energy ended clearly worse than it began: with a learning rate that is far too high, weights settle where
@@ -46,7 +53,7 @@ impl Fit {
             self.records.first()?.free_energy,
             self.held_out.unwrap_or(mean),
         );
-        (to < from - MOST_LOST && to < -MOST_LOST).then_some(TrainError::Fell {
+        is_lost(from, to).then_some(TrainError::Fell {
             from,
             to,
             learning_rate: spec.learning_rate,
@@ -128,8 +135,9 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
                 return Err(match P::not_finite(&error) {
                     None => error,
                     Some(what) => {
-                        let what = what.to_string();
-                        session.diverged(problem, &state, what)?.into()
+                        let what = format!("{what} is not finite");
+                        let at = state.iteration + 1;
+                        session.diverged(problem, &state, at, what)?.into()
                     }
                 });
             }
@@ -253,6 +261,7 @@ impl<M: ?Sized> Session<'_, '_, M> {
             model: problem.model(),
         };
         let mut control = self.notify(&start);
+        let mut lost = 0;
         let stop = loop {
             // Who stops the last step stops nothing.
             if let Some(stop) = enough(self.spec, state.iteration, state.since_best) {
@@ -271,7 +280,21 @@ impl<M: ?Sized> Session<'_, '_, M> {
             if let Some(keeper) = &mut self.keeper {
                 keeper.file.append(&record)?;
             }
+            let value = record.free_energy;
             self.records.push(record);
+            let first = self.records.first().unwrap_or(value);
+            lost = if problem.is_lost(first, value) {
+                lost + 1
+            } else {
+                0
+            };
+            if lost == LOST_STEPS {
+                let what = format!(
+                    "the free energy fell from {first:.2} to {value:.2} nats and stays there"
+                );
+                let error = self.diverged(problem, state, state.iteration, what)?;
+                return Err(error.into());
+            }
             let every = self.keeper.as_ref().map_or(usize::MAX, |k| k.every);
             if state.iteration.is_multiple_of(every) {
                 self.save(problem.parameters(), state)?;
@@ -370,14 +393,14 @@ impl<M: ?Sized> Session<'_, '_, M> {
         Ok(())
     }
 
-    /// What is left of a training that ran into numbers that are not finite: the best weights, and a note in the checkpoint.
+    /// What is left of a training that went astray at an iteration: the best weights, and a note in the checkpoint.
     fn diverged<P: Problem<Model = M>>(
         &mut self,
         problem: &mut P,
         state: &State,
+        iteration: usize,
         what: String,
     ) -> Result<Error> {
-        let iteration = state.iteration + 1;
         if let Some(best) = &state.best {
             problem.parameters_mut().copy_from_slice(&best.parameters);
         }

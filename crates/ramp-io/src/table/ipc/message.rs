@@ -6,6 +6,7 @@ use arrow_ipc::{Footer, Message, RecordBatch};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::ops::Range;
 
 const MAGIC: &[u8] = b"ARROW1";
 
@@ -31,6 +32,9 @@ pub(super) struct Messages {
     length: Option<u64>,
     /// Where the messages of a file begin, the next one first; a stream has them one after the other.
     blocks: Option<VecDeque<u64>>,
+    /// How much of bodies was read.
+    #[cfg(test)]
+    pub(super) bytes_of_bodies: u64,
 }
 
 /// Where bytes come from.
@@ -88,6 +92,8 @@ impl Messages {
             at: 0,
             length: Some(length),
             blocks: None,
+            #[cfg(test)]
+            bytes_of_bodies: 0,
         }
     }
 
@@ -111,6 +117,8 @@ impl Messages {
             at: 0,
             length: None,
             blocks: None,
+            #[cfg(test)]
+            bytes_of_bodies: 0,
         })
     }
 
@@ -228,8 +236,16 @@ impl Messages {
         Ok(Some(envelope))
     }
 
-    /// The bytes of a message's columns.
-    pub(super) fn body(&mut self, envelope: &Envelope) -> Result<Buffer, Damage> {
+    /// The bytes of a message's columns. Of a file only those parts are read that are needed, if that is known; the others are zeros, which take no
+    /// memory where the system gives it out on first touch.
+    pub(super) fn body(
+        &mut self,
+        envelope: &Envelope,
+        needed: Option<Vec<Range<u64>>>,
+    ) -> Result<Buffer, Damage> {
+        if let (Some(needed), Some(_)) = (needed, self.length) {
+            return self.parts(envelope, needed);
+        }
         let mut bytes = MutableBuffer::new(0);
         self.bytes.seek(envelope.body)?;
         while (bytes.len() as u64) < envelope.body_length {
@@ -243,8 +259,31 @@ impl Messages {
             bytes.resize(first + next as usize, 0);
             self.bytes.read_exact(&mut bytes.as_slice_mut()[first..])?;
         }
+        self.count(envelope.body_length);
         Ok(bytes.into())
     }
+
+    fn parts(&mut self, envelope: &Envelope, needed: Vec<Range<u64>>) -> Result<Buffer, Damage> {
+        let mut bytes = MutableBuffer::from_len_zeroed(envelope.body_length as usize);
+        for part in needed {
+            let place = usize::try_from(part.start).ok();
+            let place = place.zip(usize::try_from(part.end).ok());
+            let place = place.and_then(|(start, end)| bytes.as_slice_mut().get_mut(start..end));
+            let place = place.ok_or(Damage::Damaged)?;
+            self.bytes.seek(envelope.body + part.start)?;
+            self.bytes.read_exact(place)?;
+            self.count(part.end - part.start);
+        }
+        Ok(bytes.into())
+    }
+
+    #[cfg(test)]
+    fn count(&mut self, bytes: u64) {
+        self.bytes_of_bodies += bytes;
+    }
+
+    #[cfg(not(test))]
+    fn count(&mut self, _: u64) {}
 }
 
 /// Checks that a batch has the rows and bytes that it says, packed or not.

@@ -1,9 +1,11 @@
 //! Arrow IPC tables: files (also called Feather) and streams, also through a pipe, decoded by the official crate.
 //!
-//! Messages are found here, so that every length is checked against the file before memory is taken for it. A record batch is
-//! read whole, so reading takes as much memory as the largest batch of a file.
+//! Messages are found here, so that every length is checked against the file before memory is taken for it. Of a record batch only the columns
+//! that are asked for are read, but those with all their rows: reading takes as much memory as they have in the largest batch of a file, and some rows of
+//! it for what is handed on. The official crate decodes no part of a batch's rows.
 
 mod message;
+mod needed;
 mod write;
 
 pub(super) use write::{IpcStreamWriter, IpcWriter};
@@ -19,6 +21,7 @@ use arrow_ipc::reader::{read_dictionary, read_record_batch};
 use arrow_ipc::{Endianness, MessageHeader};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use message::{Messages, check_batch};
+use needed::needed;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
@@ -154,7 +157,7 @@ impl IpcReader {
                         continue;
                     }
                     let data = header.data().ok_or_else(|| damaged(Damage::Damaged))?;
-                    let body = self.messages.body(&envelope).map_err(damaged)?;
+                    let body = self.messages.body(&envelope, None).map_err(damaged)?;
                     check_batch(&data, &body).map_err(damaged)?;
                     let (schema, all) = (&self.file_schema, &mut self.dictionaries);
                     guarded(&self.path, || {
@@ -164,7 +167,8 @@ impl IpcReader {
                 MessageHeader::RecordBatch => {
                     let header = message.header_as_record_batch();
                     let header = header.ok_or_else(|| damaged(Damage::Damaged))?;
-                    let body = self.messages.body(&envelope).map_err(damaged)?;
+                    let needed = needed(&self.file_schema, &self.decoded, &header);
+                    let body = self.messages.body(&envelope, needed).map_err(damaged)?;
                     check_batch(&header, &body).map_err(damaged)?;
                     let batch = guarded(&self.path, || {
                         read_record_batch(
@@ -235,7 +239,7 @@ fn first_schema(path: &Path, messages: &mut Messages) -> Result<Described, Table
 }
 
 /// The field that a column of the file becomes: flat, or without a reading.
-fn readable(field: &FieldRef) -> FieldRef {
+pub(super) fn readable(field: &FieldRef) -> FieldRef {
     let (name, flat) = match field.data_type() {
         DataType::Dictionary(_, values) => (field.name(), values.as_ref()),
         kind => (field.name(), kind),

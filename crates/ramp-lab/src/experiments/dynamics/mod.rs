@@ -22,6 +22,7 @@ use ramp::data::Dataset;
 use ramp::graph::{FactorTree, TimeAxis, Tying};
 use ramp::model::{Initialisation, Model, Transition};
 use ramp::network::{MlpSpec, NetworkSpec};
+use ramp::train::TriedStart;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -32,6 +33,8 @@ const TEST: u64 = 1;
 const AT_ONCE: usize = 100;
 /// How many times as many window components as the state has numbers are read beside as many as it has.
 const WIDER: usize = 4;
+/// How many times as many numbers wide latents have.
+const RAMP_WIDER: usize = 2;
 
 /// The settings of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,13 +59,13 @@ pub struct DynamicsRun {
 }
 
 impl DynamicsRun {
-    fn model(&self, system: System, data: &Dataset) -> Result<Model, LabError> {
+    fn model(&self, dim: usize, data: &Dataset) -> Result<Model, LabError> {
         let network = NetworkSpec::Mlp(MlpSpec {
             hidden: vec![self.hidden],
             ..MlpSpec::default()
         });
         Ok(Model::builder(FactorTree::chain(self.steps)?)
-            .families(&format!("gaussian({})", system.dimension()))?
+            .families(&format!("gaussian({dim})"))?
             .tying(Tying::Role)
             .inputs(self.core.inputs)
             .message_network(network.clone())
@@ -84,7 +87,20 @@ pub struct Tried {
     pub free_energy: f64,
 }
 
-/// R² of a baseline that has more numbers than the state.
+impl From<&TriedStart> for Tried {
+    fn from(tried: &TriedStart) -> Self {
+        Tried {
+            start: match tried.init.transition {
+                Transition::Drift => "drift".into(),
+                _ => "twist".into(),
+            },
+            foretold: tried.foretold,
+            free_energy: tried.free_energy,
+        }
+    }
+}
+
+/// R² of what has more numbers than the state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WideR2 {
     /// How many.
@@ -107,6 +123,9 @@ pub struct SystemResults {
     pub shown: Vec<bool>,
     /// R² of RAMP's posterior means.
     pub ramp: ProbeR2,
+    /// R² of RAMP with latents of more numbers, beside baselines that have more too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ramp_wide: Option<WideR2>,
     /// R² of the structured variational autoencoder, of the same dimension.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub svae: Option<ProbeR2>,
@@ -121,8 +140,8 @@ pub struct SystemResults {
     pub kalman_wide: WideR2,
     /// The same with more components.
     pub windows_wide: WideR2,
-    /// How much of what is observed 2 to 8 steps later RAMP's filtered beliefs foretell, the last few observations themselves, and the present
-    /// one alone, on test sequences: beliefs that foretell no more than the present one are folded.
+    /// How much of what is observed 3 to 8 steps earlier and later RAMP's beliefs tell, the observations around them themselves, and the present
+    /// one alone, on test sequences: beliefs that tell no more than the present one are folded.
     pub foretold: Option<(f64, f64, f64)>,
     /// The starts, the chosen one first.
     pub starts: Vec<Tried>,
@@ -239,38 +258,18 @@ impl DynamicsRun {
             None => [None, None],
             Some([svae, cpc]) => [Some(embedded(svae)?), Some(embedded(cpc)?)],
         };
-        let mut model = self.model(system, &data)?;
-        let training = Training {
-            what: system.name(),
-            train: &self.core.train,
-            threads: self.core.threads,
-            folder,
-        };
-        // A session that goes on does not choose again; what was tried is kept beside the state.
-        let tried_file = folder.join("starts.json");
-        let starts = match kept(&tried_file, self).filter(|_| training.goes_on()) {
-            Some(starts) => starts,
-            None => {
-                let (train, threads) = (&self.core.train, self.core.threads);
-                let tried = start(&mut model, &data, train, threads, clock)?;
-                let starts: Vec<Tried> = tried
-                    .iter()
-                    .map(|t| Tried {
-                        start: match t.init.transition {
-                            Transition::Drift => "drift".into(),
-                            _ => "twist".into(),
-                        },
-                        foretold: t.foretold,
-                        free_energy: t.free_energy,
-                    })
-                    .collect();
-                keep(&tried_file, self, &starts)?;
-                starts
+        let (model, starts, training) = self.fitted(system.name(), dim, &data, folder, clock)?;
+        // Wide baselines are compared with latents that have more numbers too.
+        let ramp_wide = match &self.baselines {
+            None => None,
+            Some(_) => {
+                let (what, dim) = (format!("{}, wide", system.name()), RAMP_WIDER * dim);
+                let own = folder.join("wide");
+                let (model, ..) = self.fitted(&what, dim, &data, &own, clock)?;
+                let r2 = truths(&[embed(&model, &data)?, embed(&model, &test_data)?])?;
+                Some(WideR2 { dim, r2 })
             }
         };
-        let (training, _) = training.run(self, &|_, _| Ok(None::<()>), clock, |t| {
-            t.fit(&mut model, &data)
-        })?;
         let points = [embed(&model, &data)?, embed(&model, &test_data)?];
         let all: Vec<u32> = (0..self.test as u32).collect();
         let variables = system.variables();
@@ -282,6 +281,7 @@ impl DynamicsRun {
             variables: variables.iter().map(|(name, _)| name.to_string()).collect(),
             shown: variables.iter().map(|(_, shown)| *shown).collect(),
             ramp: truths(&points)?,
+            ramp_wide,
             svae,
             cpc,
             kalman: truths(&smoothed.points)?,
@@ -301,6 +301,42 @@ impl DynamicsRun {
             training,
             portrait: Portrait::of(&points[1], &test.truth[colour], variables[colour].0),
         })
+    }
+}
+
+impl DynamicsRun {
+    /// A trained model with latents of so many numbers, the starts that were tried for it and how it was trained.
+    fn fitted(
+        &self,
+        what: &str,
+        dim: usize,
+        data: &Dataset,
+        folder: &Path,
+        clock: &mut Clock<'_, Self>,
+    ) -> Result<(Model, Vec<Tried>, TrainingRun), LabError> {
+        let mut model = self.model(dim, data)?;
+        let training = Training {
+            what,
+            train: &self.core.train,
+            threads: self.core.threads,
+            folder,
+        };
+        // A session that goes on does not choose again; what was tried is kept beside the state.
+        let tried_file = folder.join("starts.json");
+        let starts = match kept(&tried_file, self).filter(|_| training.goes_on()) {
+            Some(starts) => starts,
+            None => {
+                let (train, threads) = (&self.core.train, self.core.threads);
+                let tried = start(&mut model, data, train, threads, clock)?;
+                let starts: Vec<Tried> = tried.iter().map(Tried::from).collect();
+                keep(&tried_file, self, &starts)?;
+                starts
+            }
+        };
+        let (training, _) = training.run(self, &|_, _| Ok(None::<()>), clock, |t| {
+            t.fit(&mut model, data)
+        })?;
+        Ok((model, starts, training))
     }
 }
 

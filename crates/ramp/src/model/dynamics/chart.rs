@@ -11,6 +11,9 @@ use std::f64::consts::PI;
 const LEAST: f64 = 0.01;
 /// The log-odds of a Beta are about normal with the variance `1/α + 1/β`: two, under the uniform prior.
 const LOGIT_SPREAD: f64 = std::f64::consts::SQRT_2;
+/// How many observations' worth a Beta is told by one. Sharper than what a Gaussian is told: its means have no other way to lie
+/// apart, and learning sharpens softplus outputs slowly.
+const BETA_COUNT: f64 = 5.0;
 /// How far means of random beliefs lie, in the prior's standard deviations, and how sharp the beliefs are.
 const MEAN_SPREAD: f64 = 1.2;
 const SHARPNESS: f64 = 1.5;
@@ -290,7 +293,9 @@ impl<'a> Chart<'a> {
                 AnyFamily::Beta(_) => {
                     raw.extend((0..n).flat_map(|i| {
                         if known(next + i) {
-                            [component(next + i), -component(next + i)]
+                            let p = 1.0 / (1.0 + (-LOGIT_SPREAD * component(next + i)).exp());
+                            let count = share * BETA_COUNT;
+                            [count * p, count * (1.0 - p)].map(|c| before_softplus(c.max(LEAST)))
                         } else {
                             [-1.0, -1.0]
                         }

@@ -36,6 +36,7 @@ fn energies(model: &Model, data: &Dataset) -> FreeEnergy {
     model
         .evaluate(&batch, Mixture::default(), None, &mut Workspace::default())
         .unwrap()
+        .clone()
 }
 
 /// Flips and compares: the chosen latents' means change their signs, and nothing else changes.

@@ -16,6 +16,7 @@ fn packed_lens(convolution: &Convolution) -> [usize; 2] {
 }
 
 /// The buffers of one convolution and one group.
+#[derive(Default)]
 pub(super) struct Space<'a> {
     pub input: &'a mut [f32],
     /// The slopes of the activations that are the inputs.
@@ -26,6 +27,22 @@ pub(super) struct Space<'a> {
     pub forward: &'a [f32],
     pub backward: &'a [f32],
 }
+
+/// The parts of a group's working space, on the stack unless there are very many convolutions.
+macro_rules! spaces {
+    ($name:ident, $conv:expr) => {
+        let parts = $conv.convolutions.len() + 1;
+        let mut stack: [Space<'_>; 9] = Default::default();
+        let mut heap;
+        let $name: &mut [Space<'_>] = if parts <= stack.len() {
+            &mut stack[..parts]
+        } else {
+            heap = Vec::from_iter((0..parts).map(|_| Space::default()));
+            &mut heap
+        };
+    };
+}
+pub(super) use spaces;
 
 impl Conv {
     /// Working space of one group: for every convolution its packed weights, its inputs, their slopes where the activation keeps them, and
@@ -39,11 +56,13 @@ impl Conv {
         lens + 2 * self.flat_len(GROUP) + LINE
     }
 
-    pub(super) fn space<'a>(
+    /// Cuts it up, a part for every convolution and one for the last one's outputs.
+    pub(super) fn cut<'a>(
         &self,
         parameters: &'a [f32],
         scratch: &'a mut [f32],
-    ) -> Vec<Space<'a>> {
+        spaces: &mut [Space<'a>],
+    ) {
         // Every buffer's length is a whole number of cache lines, so all begin on one if the first does.
         let begin = scratch.as_ptr().align_offset(LINE * size_of::<f32>());
         let mut rest = &mut scratch[begin.min(LINE)..];
@@ -53,9 +72,8 @@ impl Conv {
             front
         };
         let slopes = self.activation.keeps_slope();
-        let mut all = Vec::with_capacity(self.convolutions.len() + 1);
         let mut parameters = parameters;
-        for convolution in &self.convolutions {
+        for (convolution, space) in self.convolutions.iter().zip(&mut *spaces) {
             let (weights, bias, after) = split(convolution, parameters);
             parameters = after;
             let packed = packed_lens(convolution).map(&mut take);
@@ -66,24 +84,23 @@ impl Conv {
             convolution.clear_input_border(input);
             let grad = take(convolution.grad_len());
             convolution.clear_grad_border(grad);
-            all.push(Space {
+            *space = Space {
                 input,
                 slope: take(if slopes { convolution.input_len() } else { 0 }),
                 grad,
                 bias,
                 forward,
                 backward,
-            });
+            };
         }
-        all.push(Space {
+        spaces[self.convolutions.len()] = Space {
             input: take(self.flat_len(GROUP)),
             slope: take(if slopes { self.flat_len(GROUP) } else { 0 }),
             grad: &mut [],
             bias: &[],
             forward: &[],
             backward: &[],
-        });
-        all
+        };
     }
 
     /// The activations, and slopes, of a group; those of the last convolution only where their slopes are needed, as

@@ -3,6 +3,7 @@
 function drawFigures() {
   drawTree();
   drawItems();
+  drawRanks();
   drawTraining();
   drawSteps();
   drawOverTime();

@@ -1,4 +1,4 @@
-//! The report of a fit: what the page shows, as plain structs, and the page itself.
+//! What the page of a fit shows, as plain structs, and the page itself.
 //!
 //! The page is one file: style, script and data are inside, and its content security policy forbids every request.
 //! Rust only gathers numbers; all drawing is done by the small scripts beside this file.
@@ -45,10 +45,21 @@ pub struct Report {
     pub settings: String,
     /// Version, command, seed and whatever else it takes to run this again.
     pub facts: Vec<(String, String)>,
+    /// Whether held-out cells rank evenly among what they may be.
+    pub ranks: Option<HeldOutRanks>,
     /// For sequences: how the variables repeat over time.
     pub sequence: Option<Sequence>,
     /// For sequences: one of them, and what is foretold of it.
     pub over_time: Option<OverTime>,
+}
+
+/// Ranks of held-out cells, each hidden in turn, among what they may be.
+#[derive(Clone, Debug, Serialize)]
+pub struct HeldOutRanks {
+    /// How many ranks fall into each part from 0 to 1.
+    pub histogram: Vec<usize>,
+    /// Whether they are even, and what it means if not.
+    pub verdict: String,
 }
 
 /// The mean of a latent by the answers to an item.
@@ -274,12 +285,13 @@ fn short<S: Serializer>(values: &[f32], serializer: S) -> Result<S::Ok, S::Error
 }
 
 /// In the order in which the page runs them: each uses only what stands before it, and `start.js` calls them all.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("page.js"),
     include_str!("summary.js"),
     include_str!("tree.js"),
     include_str!("curves.js"),
     include_str!("items.js"),
+    include_str!("ranks.js"),
     include_str!("over_time.js"),
     include_str!("scatter.js"),
     include_str!("missing.js"),
@@ -289,7 +301,7 @@ const SCRIPTS: [&str; 9] = [
 /// The report as one HTML page that opens offline.
 ///
 /// ```
-/// use ramp_cli::report::{Report, page};
+/// use ramp_io::report::{Report, page};
 ///
 /// let html = page(&Report { title: "mood & <sleep>".into(), ..Report::default() });
 /// assert!(html.contains("<title>mood &amp; &lt;sleep&gt;"));
@@ -311,6 +323,24 @@ pub fn page(report: &Report) -> String {
         });
     }
     page
+}
+
+/// What marks the data in a page.
+const DATA_MARK: &str = r#"<script type="application/json" id="report">"#;
+
+/// The data of a page, as JSON: what programs read in place of the page.
+///
+/// ```
+/// use ramp_io::report::{Report, data_of, page};
+///
+/// let html = page(&Report { title: "mood".into(), ..Report::default() });
+/// assert!(data_of(&html).unwrap().starts_with(r#"{"title":"mood""#));
+/// assert!(data_of("<p>another page").is_none());
+/// ```
+pub fn data_of(page: &str) -> Option<&str> {
+    let data = page.split_once(DATA_MARK)?.1;
+    // No character of the data can end the element.
+    Some(data.split_once("</script")?.0.trim())
 }
 
 /// The report as JSON in which no character can end a script element or start a comment; JSON allows all of these only

@@ -1,9 +1,9 @@
 //! What is missing in the data of a fit, for its page: how much of every column, and which columns together.
 
-use ramp_cli::report::MissingPattern;
-use ramp_io::Project;
-use ramp_io::source::Samples;
-use ramp_io::table::{self, Column, columns as columns_of};
+use super::page::MissingPattern;
+use crate::Project;
+use crate::source::Samples;
+use crate::table::{self, Column, columns as columns_of};
 use std::collections::HashMap;
 
 /// Columns that the page shows.
@@ -12,7 +12,7 @@ const SHOWN_COLUMNS: usize = 100;
 const PATTERNS: usize = 16;
 
 /// The columns of a table that the page shows: those of the model first, the others after.
-pub fn shown_columns<'a>(project: &Project, samples: &'a Samples) -> Vec<Column<'a>> {
+pub(super) fn shown_columns<'a>(project: &Project, samples: &'a Samples) -> Vec<Column<'a>> {
     let Some(table) = samples.table() else {
         return vec![];
     };
@@ -24,7 +24,7 @@ pub fn shown_columns<'a>(project: &Project, samples: &'a Samples) -> Vec<Column<
 }
 
 /// What is missing in all rows.
-pub struct Gaps {
+pub(super) struct Gaps {
     /// The fraction of every shown column that is missing, in the page's order.
     pub columns: Vec<f64>,
     /// The most frequent sets of these columns missing together.
@@ -79,9 +79,7 @@ fn cells(project: &Project) -> f64 {
         }
         None => {
             let observations = project.encoder.observations.iter();
-            observations
-                .map(|o| crate::printing::missing(project, &o.name))
-                .collect()
+            observations.map(|o| project.missing(&o.name)).collect()
         }
     };
     parts.iter().sum::<f64>() / parts.len().max(1) as f64

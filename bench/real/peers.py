@@ -1,0 +1,58 @@
+"""Peers of scores and pictures: a second-order factor analysis, and principal components of digits' quadrants."""
+import numpy as np
+import pandas as pd
+
+import sets
+from imputation import ramp
+
+
+def correlations_with_factor_analysis(command, folder, extra=""):
+    """Scores of Holzinger's pupils by RAMP, beside those of a second-order confirmatory factor analysis of the same tree (semopy)."""
+    import semopy
+
+    table, newick = sets.holzinger()
+    table.to_csv(folder / "learned.csv", index=False)
+    (folder / "model.toml").write_text(f'version = 1\n[data]\nfile = "learned.csv"\n[tree]\nnewick = "{newick}"\n{extra}')
+    said, cpu = ramp(command, "fit", "model.toml", "--out", "run", "--overwrite", "--threads", 1, folder=folder)
+    ramp(command, "infer", "run", "--data", "learned.csv", "--out", "scores.csv", "--threads", 1, folder=folder)
+    ours = pd.read_csv(folder / "scores.csv")
+    lines = [f"{name} =~ {' + '.join(items)}" for name, items in sets.HOLZINGER_FACTORS.items()]
+    lines.append(f"general =~ {' + '.join(sets.HOLZINGER_FACTORS)}")
+    model = semopy.Model("\n".join(lines))
+    standard = (table - table.mean()) / table.std()
+    model.fit(standard)
+    theirs = model.predict_factors(standard)
+    found = {}
+    for name in [*sets.HOLZINGER_FACTORS, "general"]:
+        found[name] = float(abs(np.corrcoef(ours[f"{name}.mean"], theirs[name])[0, 1]))
+    return {"correlations": found, "mean": float(np.mean(list(found.values()))), "cpu": cpu, "said": said}
+
+
+def neighbours_of_digits(command, folder, extra=""):
+    """Digits cut into quadrants under one latent of eight numbers: how often the nearest of other digits is the same digit."""
+    from sklearn.datasets import load_digits
+    from sklearn.decomposition import PCA, FactorAnalysis
+    from sklearn.model_selection import cross_val_score
+    from sklearn.neighbors import KNeighborsClassifier
+
+    pixels, labels = load_digits(return_X_y=True)
+    images = pixels.reshape(-1, 8, 8) / 16.0
+    quadrants = {f"q{2 * r + c}": images[:, 4 * r : 4 * r + 4, 4 * c : 4 * c + 4] for r in range(2) for c in range(2)}
+    np.savez(folder / "digits.npz", **{k: v.astype(np.float32) for k, v in quadrants.items()})
+    kinds = "".join(f'[observations.{q}]\nkind = "image"\n' for q in quadrants)
+    (folder / "model.toml").write_text(
+        f'version = 1\n[data]\nfile = "digits.npz"\n[tree]\nnewick = "({",".join(quadrants)})digit;"\n[latents]\ndim = 8\n{kinds}{extra}'
+    )
+    said, cpu = ramp(command, "fit", "model.toml", "--out", "run", "--overwrite", "--threads", 1, folder=folder)
+    ramp(command, "infer", "run", "--data", "digits.npz", "--out", "scores.csv", "--threads", 1, folder=folder)
+    table = pd.read_csv(folder / "scores.csv")
+    ours = table[[c for c in table.columns if c.startswith("digit.mean")]].to_numpy()
+    accuracy = lambda x: float(cross_val_score(KNeighborsClassifier(1), x, labels, cv=10).mean())
+    flat = images.reshape(len(images), -1)
+    return {
+        "ramp": accuracy(ours),
+        "pca": accuracy(PCA(8).fit_transform(flat)),
+        "factor analysis": accuracy(FactorAnalysis(8).fit_transform(flat)),
+        "cpu": cpu,
+        "said": said,
+    }

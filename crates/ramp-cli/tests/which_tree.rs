@@ -1,0 +1,204 @@
+//! Which tree? Totals in a fit's words, runs compared, trees doubted and grown.
+
+mod scene;
+
+use ramp::graph::FactorTree;
+use scene::{Scene, noise};
+
+/// Two facets of one trait, three items each, some answers missing; a column of row numbers besides.
+fn answers(rows: usize, seed: usize) -> String {
+    let mut text = String::from("id,a1,a2,a3,b1,b2,b3\n");
+    for n in 0..rows {
+        let mut drawn = 0;
+        // Nearly normal, of unit variance.
+        let mut normal = || -> f64 {
+            drawn += 4;
+            let sum: f64 = (0..4).map(|i| noise(n + rows * seed, drawn + i)).sum();
+            (sum - 2.0) * 3f64.sqrt()
+        };
+        let general = normal();
+        let facets = [general + normal(), general + normal()];
+        let cells: Vec<String> = (0..6)
+            .map(|i| {
+                let value = facets[i / 3] + 0.8 * normal();
+                match (n + 5 * i) % 17 == 0 {
+                    true => String::new(),
+                    // Distorted, but monotone.
+                    false => format!("{:.4}", if i % 2 == 0 { value.exp() } else { value }),
+                }
+            })
+            .collect();
+        text += &format!("{n},{}\n", cells.join(","));
+    }
+    text
+}
+
+fn model(newick: &str, more: &str) -> String {
+    format!(
+        "[data]\nfile = \"answers.csv\"\nholdout = 0.25\n[tree]\nnewick = \"{newick}\"\n\
+         [networks]\nmessage = {{ hidden = [8] }}\nobservation = {{ hidden = [8] }}\n\
+         [train]\niterations = 150\nbatch = 300\n{more}"
+    )
+}
+
+const RIGHT: &str = "((a1,a2,a3)a,(b1,b2,b3)b)top;";
+const WRONG: &str = "((a1,a2,b3)a,(b1,b2,a3)b)top;";
+
+fn scene() -> Scene {
+    let scene = Scene::new();
+    scene.write("answers.csv", answers(1600, 1));
+    scene.write("right.toml", model(RIGHT, ""));
+    scene.write("wrong.toml", model(WRONG, ""));
+    scene
+}
+
+#[test]
+fn fits_are_compared_on_rows_that_none_has_seen() {
+    let scene = scene();
+    let (said, _) = scene.does(&["fit", "right.toml", "--out", "right"]);
+    assert!(
+        said.contains(
+            "nats a row more than independent columns, on 400 held-out rows; from any root"
+        ),
+        "{said}"
+    );
+    assert!(
+        scene
+            .text("right/report.html")
+            .contains("the tree as a whole")
+    );
+    scene.does(&["fit", "wrong.toml", "--out", "wrong"]);
+    let (said, _) = scene.does(&["compare", "right", "wrong"]);
+    assert!(
+        said.contains("on the 400 rows that none of them learned from"),
+        "{said}"
+    );
+    assert!(
+        said.contains("wrong explains ") && said.contains("nats less per row than right"),
+        "{said}"
+    );
+    // A run is as good as itself.
+    let (said, _) = scene.does(&["compare", "right", "right"]);
+    assert!(
+        said.contains("explain as much") && said.contains("+0.000 ± 0.000"),
+        "{said}"
+    );
+
+    // Other seeds hold out other rows; other rows and columns cannot be compared.
+    scene.write(
+        "few.toml",
+        model(RIGHT, "seed = 1\n").replace("0.25", "0.02"),
+    );
+    scene.does(&["fit", "few.toml", "--out", "few", "--iterations", "2"]);
+    scene.fails(
+        &["compare", "right", "few"],
+        &["unseen by all of these runs", "seed"],
+    );
+    scene.write("part.toml", model("(a1,a2,a3,b1)a;", ""));
+    scene.does(&["fit", "part.toml", "--out", "part", "--iterations", "2"]);
+    scene.fails(
+        &["compare", "right", "part"],
+        &["`b2`", "`right`", "`part`"],
+    );
+    scene.write("other.csv", answers(1600, 2));
+    scene.write(
+        "other.toml",
+        model(RIGHT, "").replace("answers.csv", "other.csv"),
+    );
+    scene.does(&["fit", "other.toml", "--out", "other", "--iterations", "2"]);
+    scene.fails(&["compare", "right", "other"], &["different data", "a1"]);
+}
+
+#[test]
+fn a_misplaced_item_is_named() {
+    let scene = scene();
+    scene.write("moved.toml", model("((a1,a2)a,(b1,b2,b3,a3)b)top;", ""));
+    scene.does(&["fit", "moved.toml", "--out", "moved"]);
+    let (said, _) = scene.does(&["diagnose", "moved", "--out", "changes.csv"]);
+    let first = said.lines().nth(2).unwrap();
+    assert!(first.contains("a3 belongs to a rather than b"), "{said}");
+    assert!(first.contains("< 0.001"), "{said}");
+    assert!(
+        said.contains("a3 belongs to a rather than b: +0."),
+        "{said}"
+    );
+    let table = scene.text("changes.csv");
+    let best = table.lines().nth(1).unwrap();
+    let newick = best[best.rfind(",\"").unwrap() + 2..].trim_end_matches('"');
+    let tree = FactorTree::from_newick(newick).unwrap();
+    assert_eq!(
+        tree.robinson_foulds(&FactorTree::from_newick(RIGHT).unwrap()),
+        Ok(0),
+        "{best}"
+    );
+    scene.fails(
+        &["diagnose", "moved", "--out", "changes.txt"],
+        &["changes.txt", ".csv"],
+    );
+    scene.fails(&["diagnose", "nowhere"], &["nowhere"]);
+}
+
+#[test]
+fn a_tree_is_grown_and_can_be_fitted() {
+    let scene = scene();
+    let grow = [
+        "grow",
+        "answers.csv",
+        "--out",
+        "grown.toml",
+        "--bootstraps",
+        "40",
+    ];
+    let (said, noted) = scene.does(&[&grow[..], &["--rounds", "1"]].concat());
+    assert!(said.contains("then: ramp fit grown.toml"), "{said}");
+    assert!(noted.contains("left out `id`"), "{noted}");
+    let file = ramp_io::ModelFile::read(&scene.path("grown.toml")).unwrap();
+    let tree = file.build_tree(2).unwrap();
+    assert_eq!(
+        tree.robinson_foulds(&FactorTree::from_newick(RIGHT).unwrap()),
+        Ok(0),
+        "{said}"
+    );
+    assert!(
+        tree.find("a").is_ok() && tree.find("b").is_ok(),
+        "named after items: {said}"
+    );
+    let drawing = scene.text("grown.svg");
+    assert!(drawing.starts_with("<svg") && drawing.contains(">b3</text>"));
+    assert!(!scene.path("grown.growing").exists());
+    scene.does(&["check", "grown.toml"]);
+
+    scene.fails(&grow, &["grown.toml", "--overwrite"]);
+    scene.fails(
+        &["grow", "answers.csv", "--out", "answers.csv"],
+        &["is the data"],
+    );
+    scene.fails(
+        &["grow", "answers.csv", "--out", "new.toml", "--resume"],
+        &["nothing to go on from"],
+    );
+    let keep = |keep: &'static str| {
+        [
+            "grow",
+            "answers.csv",
+            "--out",
+            "kept.toml",
+            "--rounds",
+            "0",
+            "--bootstraps",
+            "10",
+            "--keep",
+            keep,
+        ]
+    };
+    scene.fails(&keep("(a1,a9)pair;"), &["`a9`", "answers.csv"]);
+    scene.fails(&keep("(a1,a2"), &["--keep", "Newick"]);
+    scene.does(&keep("(a1,b1)pair;"));
+    let tree = ramp_io::ModelFile::read(&scene.path("kept.toml"))
+        .unwrap()
+        .build_tree(2)
+        .unwrap();
+    let pair = tree.find("pair").unwrap();
+    let groups: Vec<usize> = tree.partition(pair).iter().map(Vec::len).collect();
+    assert!(groups.contains(&4) && groups.len() == 3, "{}", tree.draw());
+}

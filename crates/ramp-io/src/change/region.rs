@@ -1,0 +1,412 @@
+//! A few latents of a tree, fitted again while everything around them stays as it is.
+
+use crate::Result;
+use ramp::data::Dataset;
+use ramp::family::Belief;
+use ramp::graph::{FactorTree, MessageId, VariableId};
+use ramp::infer::SupportSet;
+use ramp::model::Model;
+use ramp::network::NetworkSpec;
+use ramp::train::{Control, Decay, Event, TrainError, TrainSpec, Trainer};
+use std::collections::HashMap;
+
+/// How much work a fit of a region is.
+#[derive(Clone, Debug)]
+pub struct Effort {
+    /// Steps of each fit.
+    pub iterations: usize,
+    /// Rows that are learned from, at most.
+    pub learned: usize,
+    /// Rows of a step.
+    pub batch: usize,
+    /// Rows of a step's mixture.
+    pub mixture: usize,
+    /// The highest rate.
+    pub learning_rate: f64,
+    /// Training rows that stand for the mixture when unseen rows are scored.
+    pub support: usize,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Effort {
+            iterations: 150,
+            learned: 4000,
+            batch: 500,
+            mixture: 200,
+            learning_rate: 0.02,
+            support: 3000,
+        }
+    }
+}
+
+/// A trained model and the rows that changes of its tree are tried on.
+pub struct Surroundings<'a> {
+    model: &'a Model,
+    /// Those learned from, those that choose weights, those that judge, in this order.
+    data: Dataset,
+    learned: usize,
+    chosen: usize,
+    judged: usize,
+    /// What the message of a latent to another sees, row by row.
+    beyond: HashMap<MessageId, Vec<f32>>,
+    /// Posterior means of the latents' first coordinates, learned rows only.
+    means: Vec<Vec<f64>>,
+    /// The masking of training.
+    mask: f64,
+    effort: Effort,
+    seed: u64,
+}
+
+/// Whether to go on: asked at every step of every fit.
+pub(crate) type Asked<'a> = &'a (dyn Fn() -> bool + Sync);
+
+impl<'a> Surroundings<'a> {
+    /// Rows to learn from, rows to choose weights by and rows to judge by, none of them twice.
+    pub fn new(
+        model: &'a Model,
+        data: &Dataset,
+        [learned, chosen, judged]: [&[u32]; 3],
+        train: &TrainSpec,
+        effort: Effort,
+    ) -> Result<Self> {
+        let learned = crate::total::some(learned, effort.learned);
+        let rows: Vec<u32> = [&learned[..], chosen, judged].concat();
+        let data = data.select(&rows);
+        let tree = model.tree();
+        let between: Vec<MessageId> = tree
+            .messages()
+            .filter(|&m| {
+                let mut sources = tree.sources(m);
+                sources.next().is_some_and(|v| tree.is_latent(v)) && sources.next().is_none()
+            })
+            .collect();
+        let inputs = model.message_inputs(&data, &between)?;
+        let few: Vec<u32> = (0..learned.len() as u32).collect();
+        let posterior = model.posterior(&data.select(&few))?;
+        let means = posterior
+            .latents()
+            .iter()
+            .map(|latent| latent.means(0))
+            .collect();
+        Ok(Surroundings {
+            model,
+            data,
+            learned: learned.len(),
+            chosen: chosen.len(),
+            judged: judged.len(),
+            beyond: between.into_iter().zip(inputs).collect(),
+            means,
+            mask: train.mask,
+            effort,
+            seed: train.seed,
+        })
+    }
+
+    pub(super) fn model(&self) -> &Model {
+        self.model
+    }
+
+    /// The posterior means of a latent's first coordinate over the rows learned from.
+    pub(super) fn means_of(&self, latent: VariableId) -> &[f64] {
+        let place = self
+            .model
+            .tree()
+            .latents()
+            .iter()
+            .position(|&l| l == latent);
+        &self.means[place.unwrap_or(0)]
+    }
+
+    /// What a neighbour of a latent has to say, as numbers of the rows learned from: an observation's, or what a latent believes
+    /// from beyond. `NaN` where it is missing.
+    pub(super) fn branch(
+        &self,
+        latent: VariableId,
+        neighbour: VariableId,
+    ) -> Result<(usize, Vec<f32>)> {
+        let (features, mut values) = self.values(self.model.tree(), &[latent], neighbour)?;
+        values.truncate(features * self.learned);
+        Ok((features, values))
+    }
+
+    /// How many rows judge.
+    pub fn judged(&self) -> usize {
+        self.judged
+    }
+
+    /// What latents of a region explain of every judging row, in nats: after fitting them again in `tree`, which may be the model's own or
+    /// another that differs around them. `latents` are those of `tree` that it has in the region; `None` where the wish to stop
+    /// came first.
+    pub fn explained(
+        &self,
+        tree: &FactorTree,
+        latents: &[VariableId],
+        stopped: Asked<'_>,
+    ) -> Result<Option<Vec<f64>>> {
+        let own = self.model.tree();
+        // The region in the model's own tree: where its latents are by these names.
+        let before: Vec<VariableId> = latents
+            .iter()
+            .filter_map(|&l| own.find(tree.name(l)).ok())
+            .collect();
+        let mut builder = FactorTree::builder();
+        for &latent in latents {
+            builder = builder.latent(tree.name(latent));
+        }
+        let mut around: Vec<VariableId> = vec![];
+        for &latent in latents {
+            for neighbour in tree.neighbours(latent) {
+                let inside = latents.contains(&neighbour);
+                if !inside {
+                    around.push(neighbour);
+                    builder = builder.observed(tree.name(neighbour));
+                }
+                if !inside || latent < neighbour {
+                    builder = builder.factor([tree.name(latent), tree.name(neighbour)]);
+                }
+            }
+        }
+        let small = builder.build()?;
+        let mut data = Dataset::new();
+        for &neighbour in &around {
+            let name = tree.name(neighbour);
+            let (features, values) = self.values(own, &before, own.find(name)?)?;
+            data = data.observe(name, features, values)?;
+        }
+        let mut model = self.build(&small, tree, &data)?;
+        self.warm_start(&mut model, &before)?;
+
+        let known = self.learned + self.chosen;
+        let rows: Vec<u32> = (0..known as u32).collect();
+        let spec = TrainSpec {
+            iterations: self.effort.iterations,
+            batch: Some(self.effort.batch).filter(|&b| b < self.learned),
+            mixture: Some(self.effort.mixture).filter(|&m| m < self.learned),
+            learning_rate: self.effort.learning_rate,
+            warmup: self.effort.iterations / 10,
+            decay: Decay::Cosine { to: 0.0 },
+            clip: Some(10.0),
+            mask: self.mask,
+            validation: self.chosen as f64 / known as f64,
+            // The last rows are those that choose.
+            holdout_last: true,
+            evaluate_every: 25,
+            seed: self.seed,
+            ..TrainSpec::default()
+        };
+        let fitted = Trainer::new(spec)?
+            .observer(|_: &Event<'_>| match stopped() {
+                true => Control::Stop,
+                false => Control::Continue,
+            })
+            .fit(&mut model, &data.select(&rows));
+        match fitted {
+            Ok(_) => {}
+            Err(ramp::Error::Train(TrainError::Interrupted { .. })) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        let learned: Vec<u32> = (0..self.learned as u32).collect();
+        let support = crate::total::some(&learned, self.effort.support);
+        let support = SupportSet::new(&model, &data.select(&support), self.learned)?;
+        let judged: Vec<u32> = (known as u32..(known + self.judged) as u32).collect();
+        let totals = model.totals(&support, &data.select(&judged), small.latents())?;
+        // What is left of the root's choice is noise of the fit: the mean over roots has less of it.
+        let mut mean = vec![0.0; self.judged];
+        for total in &totals {
+            let part = 1.0 / totals.len() as f64;
+            mean.iter_mut()
+                .zip(total.samples())
+                .for_each(|(m, t)| *m += part * t);
+        }
+        Ok(Some(mean))
+    }
+
+    /// The numbers of a variable beside a region of the model's tree.
+    fn values(
+        &self,
+        own: &FactorTree,
+        region: &[VariableId],
+        neighbour: VariableId,
+    ) -> Result<(usize, Vec<f32>)> {
+        let rows = self.data.rows();
+        if own.is_latent(neighbour) {
+            let towards = (own.messages())
+                .filter(|m| self.beyond.contains_key(m))
+                .find(|&m| {
+                    region.contains(&own.message_target(m))
+                        && own.sources(m).any(|v| v == neighbour)
+                });
+            // A neighbour of the region in the changed tree was one before: branches move within it.
+            let values = towards.map(|m| self.beyond[&m].clone()).unwrap_or_default();
+            return Ok((values.len() / rows.max(1), values));
+        }
+        let observation = self.data.observation(own.name(neighbour))?;
+        let features = observation.features();
+        let mut values = Vec::with_capacity(features * rows);
+        for row in 0..rows {
+            match observation.is_present(row) {
+                true => values.extend(observation.numbers(row)),
+                false => values.extend(std::iter::repeat_n(f32::NAN, features)),
+            }
+        }
+        Ok((features, values))
+    }
+
+    /// The model of a region: families and networks are those of the whole.
+    fn build(&self, small: &FactorTree, tree: &FactorTree, data: &Dataset) -> Result<Model> {
+        let spec = self.model.spec();
+        let own = self.model.tree();
+        let beliefs: Vec<&Belief> = self.model.beliefs().collect();
+        let mut builder = Model::builder(small.clone())
+            .inputs(spec.inputs)
+            .message_network(spec.message.clone())
+            .observation_network(spec.observation.clone())
+            .seed(spec.seed);
+        for &latent in small.latents() {
+            let name = small.name(latent);
+            // A new latent is like the one that it was split from: its neighbour in the region.
+            let like = own.find(name).or_else(|_| {
+                let new = tree.find(name)?;
+                let beside = tree.neighbours(new).filter(|&v| tree.is_latent(v));
+                let known = beside.filter_map(|v| own.find(tree.name(v)).ok()).next();
+                known.map_or_else(|| own.find(name), Ok)
+            })?;
+            let place = own.latents().iter().position(|&l| l == like).unwrap_or(0);
+            builder = builder.belief(name, beliefs[place].clone())?;
+            if let Some(prior) = spec.priors.get(own.name(like)) {
+                builder = builder.prior(name, prior.clone())?;
+            }
+        }
+        for message in small.messages() {
+            let Some((source, key)) = self.origin(small, message) else {
+                continue;
+            };
+            let network = match spec.networks.get(&key) {
+                Some(network) => network.clone(),
+                None if own.is_latent(source) => spec.message.clone(),
+                None => spec.observation.clone(),
+            };
+            builder = builder.network(small.message_name(message), network);
+        }
+        Ok(builder.build(data)?)
+    }
+
+    /// Of a message from beyond the region: who sends it in the model's own tree, and the key of the network there.
+    fn origin(&self, small: &FactorTree, message: MessageId) -> Option<(VariableId, String)> {
+        let source = small.sources(message).next()?;
+        if small.is_latent(source) {
+            return None;
+        }
+        let own = self.model.tree();
+        let sender = own.find(small.name(source)).ok()?;
+        let from = self.from(sender, small.name(small.message_target(message)))?;
+        Some((sender, self.key(from)))
+    }
+
+    /// The message that a variable sends in the model's own tree: to the latent of this name, or to another.
+    fn from(&self, sender: VariableId, target: &str) -> Option<MessageId> {
+        let own = self.model.tree();
+        let sent = || {
+            own.messages()
+                .filter(|&m| own.sources(m).any(|v| v == sender))
+        };
+        sent()
+            .find(|&m| own.name(own.message_target(m)) == target)
+            .or_else(|| sent().next())
+    }
+
+    fn key(&self, message: MessageId) -> String {
+        let networks = self.model.spec().tying.assign(self.model.tree());
+        networks.keys[networks.of_message[message.index()]].clone()
+    }
+
+    /// Lets every network begin as it is now, where there is one: those of branches that hang elsewhere too, turned around where their new
+    /// latent runs the other way.
+    fn warm_start(&self, model: &mut Model, region: &[VariableId]) -> Result<()> {
+        let own = self.model.tree();
+        let small = model.tree().clone();
+        for message in small.messages() {
+            let Some(source) = small.sources(message).next() else {
+                continue;
+            };
+            let target = small.name(small.message_target(message));
+            let Ok(sender) = own.find(small.name(source)) else {
+                continue;
+            };
+            let sent = |to: Option<&str>| {
+                own.messages().find(|&m| {
+                    let there = own.message_target(m);
+                    let fits = to.map_or(region.contains(&there), |to| own.name(there) == to);
+                    fits && own.sources(m).any(|v| v == sender)
+                })
+            };
+            // Of latents inside the region, only messages between the same two: others have never met.
+            let inside = small.is_latent(source);
+            let Some(old) = sent(Some(target)).or_else(|| sent(None).filter(|_| !inside)) else {
+                continue;
+            };
+            let from = self.model.span(&self.key(old))?;
+            let to = model.span(&small.message_name(message))?;
+            if from.len() != to.len() {
+                continue;
+            }
+            model.parameters_mut()[to.clone()].copy_from_slice(&self.model.parameters()[from]);
+            let before = own.message_target(old);
+            if let Ok(after) = own.find(target)
+                && before != after
+                && correlation(self.means_of(before), self.means_of(after)) < 0.0
+            {
+                self.turn(model, &small, message, to.start)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Turns a message around: of one-dimensional Gaussians, whose sign means nothing.
+    fn turn(
+        &self,
+        model: &mut Model,
+        small: &FactorTree,
+        message: MessageId,
+        start: usize,
+    ) -> Result<()> {
+        let name = small.message_name(message);
+        let spec = model.spec();
+        let target = small.message_target(message);
+        let place = small
+            .latents()
+            .iter()
+            .position(|&l| l == target)
+            .unwrap_or(0);
+        let belief = model.beliefs().nth(place);
+        if belief.is_none_or(|b| b.to_string() != "gaussian(1)") {
+            return Ok(());
+        }
+        let network: &NetworkSpec = spec.networks.get(&name).unwrap_or(&spec.message);
+        let source = small.sources(message).next();
+        let Some(inputs) = source.and_then(|s| {
+            let place = small.observations().iter().position(|&o| o == s)?;
+            spec.features.get(place).copied()
+        }) else {
+            return Ok(());
+        };
+        let places = network.build(inputs, 2)?.negating_output(0);
+        for place in places.into_iter().flatten() {
+            let weight = &mut model.parameters_mut()[start + place];
+            *weight = -*weight;
+        }
+        Ok(())
+    }
+}
+
+/// The correlation of two series.
+pub(super) fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let n = a.len().max(1) as f64;
+    let mean = |v: &[f64]| v.iter().sum::<f64>() / n;
+    let (ma, mb) = (mean(a), mean(b));
+    let dot = |x: &[f64], mx: f64, y: &[f64], my: f64| -> f64 {
+        x.iter().zip(y).map(|(x, y)| (x - mx) * (y - my)).sum()
+    };
+    dot(a, ma, b, mb) / (dot(a, ma, a, ma) * dot(b, mb, b, mb)).sqrt().max(1e-30)
+}

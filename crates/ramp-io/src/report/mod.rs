@@ -1,0 +1,12 @@
+//! The report of a fit: what its page shows, gathered from a project, and the page itself.
+
+mod build;
+mod gaps;
+mod page;
+
+pub use build::{Shown, build};
+pub use page::{
+    Band, Contribution, Coordinate, DataColumn, FreeEnergy, HeldOutRanks, ItemCurve, Latent,
+    MissingPattern, OverTime, Prior, Report, Sequence, StepCurve, TrainingPoint, Values, Variable,
+    data_of, page,
+};

@@ -1,0 +1,78 @@
+//! Training into a run folder: the steps, and what is written of them at the end.
+
+use super::{Project, RunFolder};
+use crate::report::{Shown, build, page};
+use crate::{Findings, Result};
+use ramp::train::{Fit, Observer, Record, Trainer};
+
+/// What is said of a training on its page.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    /// What the run is called.
+    pub name: String,
+    /// The command, or the call, that it came from.
+    pub command: String,
+    /// Which weights were kept, in words.
+    pub kept: String,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+}
+
+impl Project {
+    /// Trains the model with its checkpoints in the folder of the run, and goes on from the one that is there.
+    pub fn train<'a>(
+        &mut self,
+        place: &RunFolder,
+        threads: Option<usize>,
+        observer: impl Observer + 'a,
+    ) -> ramp::Result<Fit> {
+        let every = (self.train.iterations / 20).clamp(10, 500);
+        let mut trainer = Trainer::new(self.train.clone())?
+            .checkpoints(place.checkpoints(), every)
+            .observer(observer);
+        if let Some(threads) = threads {
+            trainer = trainer.threads(threads);
+        }
+        trainer.fit(&mut self.model, &self.data)
+    }
+}
+
+/// Which weights a training kept, in words.
+pub fn kept_weights(trained: &Fit) -> String {
+    match trained.held_out {
+        Some(_) => format!(
+            "those of iteration {}, the best on validation samples",
+            trained.iteration
+        ),
+        None => "the last".into(),
+    }
+}
+
+impl RunFolder {
+    /// Measures what was learned and lets the run take its place, with its page.
+    pub fn conclude(
+        &self,
+        project: &Project,
+        shown: &Shown,
+        records: &[Record],
+        account: Account,
+    ) -> Result<Findings> {
+        let findings = Findings::of(project)?;
+        let mut facts = vec![
+            (
+                "software".into(),
+                format!("ramp {}", env!("CARGO_PKG_VERSION")),
+            ),
+            ("command".into(), account.command),
+            ("seed".into(), project.train.seed.to_string()),
+            ("iterations".into(), project.train.iterations.to_string()),
+            ("weights kept".into(), account.kept),
+            ("this session".into(), format!("{:.1} s", account.seconds)),
+        ];
+        let filled = project.describe_readout();
+        facts.extend(filled.map(|text| ("imputation".into(), text)));
+        let report = build(&account.name, project, shown, records, &findings, facts)?;
+        self.finish(project, &page(&report))?;
+        Ok(findings)
+    }
+}

@@ -1,0 +1,151 @@
+"""Ctrl-C ends training soon, the best weights stay, and a fit can go on; the interpreter is free meanwhile; bars are one line."""
+
+from __future__ import annotations
+
+import _thread
+import io
+import pickle
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from conftest import TREE
+
+from ramp_ml import Ramp
+from ramp_ml._progress import NotebookBar, TerminalBar, progress_bar
+
+
+@pytest.fixture()
+def many(answers):
+    return {name: np.tile(values, 8) for name, values in answers.items()}
+
+
+def press_after(seconds: float) -> list[float]:
+    pressed: list[float] = []
+
+    def press() -> None:
+        time.sleep(seconds)
+        pressed.append(time.monotonic())
+        _thread.interrupt_main()
+
+    threading.Thread(target=press, daemon=True).start()
+    return pressed
+
+
+def test_ctrl_c_keeps_the_best_weights_and_resume_goes_on(many):
+    settings = dict(iterations=3000, patience=None, validation=0.1, random_state=0, verbose=False)
+    model = Ramp(TREE, **settings, evaluate_every=5)
+    pressed = press_after(1.0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(many)
+    assert time.monotonic() - pressed[0] < 5.0
+    assert 0 < model.n_iter_ < 3000
+    assert np.isfinite(model.transform(many)).all()
+    half = model.n_iter_
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).transform(many), model.transform(many))
+    model.set_params(verbose=False)
+    pressed = press_after(0.8)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(many, resume=True)
+    assert model.n_iter_ > half
+
+
+@pytest.mark.filterwarnings("ignore::ramp_ml.RampWarning")
+def test_resumed_fits_end_where_others_do(many):
+    settings = dict(iterations=150, evaluate_every=5, patience=1000, random_state=0)
+
+    class Stop(Exception):
+        pass
+
+    model = Ramp(TREE, **settings, verbose=False)
+    calls = 0
+
+    def stop(stage, iteration, iterations, free_energy, held_out):
+        nonlocal calls
+        calls += 1
+        if iteration > 20:
+            raise Stop
+
+    from ramp_ml import _estimator
+
+    before, _estimator.progress_bar = _estimator.progress_bar, lambda verbose: Callback(stop)
+    try:
+        with pytest.raises(Stop):
+            model.fit(many)
+    finally:
+        _estimator.progress_bar = before
+    assert 20 < model.n_iter_ < 150 and calls > 1
+    model.fit(many, resume=True)
+    assert model.n_iter_ == 150
+    whole = Ramp(TREE, **settings, verbose=False).fit(many)
+    assert np.array_equal(model.transform(many), whole.transform(many))
+    with pytest.raises(ValueError, match="no fit that was stopped"):
+        model.fit(many, resume=True)
+
+
+class Callback:
+    def __init__(self, call):
+        self.call = call
+
+    def __call__(self, *arguments):
+        self.call(*arguments)
+
+    def close(self):
+        pass
+
+
+def test_other_threads_run_meanwhile(many):
+    ticks = []
+    done = threading.Event()
+
+    def tick() -> None:
+        while not done.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    began = time.monotonic()
+    Ramp(TREE, iterations=100, verbose=False, random_state=0).fit(many)
+    took = time.monotonic() - began
+    done.set()
+    thread.join()
+    within = [t for t in ticks if began < t < began + took]
+    assert len(within) > 5
+
+
+def test_bars(monkeypatch, answers):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    Ramp(TREE, iterations=20, random_state=0).fit(answers)
+    text = sys.stderr.getvalue()
+    assert text.count("\n") == 1 and text.endswith("]\n")
+    last = text.strip().split("\r")[-1]
+    assert last.startswith("fitting: 100%|████") and "| 20/20 [" in last and "free energy" in last and "it/s" in last
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    Ramp(TREE, iterations=5, random_state=0, verbose=False).fit(answers)
+    assert sys.stderr.getvalue() == ""
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert progress_bar(True) is None
+    assert isinstance(TerminalBar(), TerminalBar)
+
+
+def test_notebook_bars(monkeypatch):
+    shown = []
+
+    class Handle:
+        def update(self, page):
+            shown.append(page.data)
+
+    import IPython.display
+
+    monkeypatch.setattr(IPython.display, "display", lambda page, display_id: shown.append(page.data) or Handle())
+    bar = NotebookBar()
+    bar("fitting", 0, 100, None, None)
+    bar("fitting", 100, 100, 0.5, 0.4)
+    assert len(shown) == 2 and '<progress value="100" max="100">' in shown[1] and "100/100" in shown[1]
