@@ -1,6 +1,7 @@
 //! How strongly every two columns go together, whatever monotone distortion they have been through and whatever is missing: rank
 //! correlations, and canonical ones where levels have no order or dependence is not monotone.
 
+use crate::encode::normal_quantile;
 use rayon::prelude::*;
 
 /// A column as numbers, row by row; `NaN` where it is missing.
@@ -329,48 +330,4 @@ fn normal_scores(values: &[f32], present: &[bool]) -> Vec<f32> {
         scores[r] = ((f64::from(scores[r]) - mean) / size) as f32;
     }
     scores
-}
-
-/// Acklam's approximation of the normal quantile, to a relative error of 1e-9.
-fn normal_quantile(p: f64) -> f64 {
-    const A: [f64; 6] = [
-        -3.969683028665376e1,
-        2.209460984245205e2,
-        -2.759285104469687e2,
-        1.38357751867269e2,
-        -3.066479806614716e1,
-        2.506628277459239,
-    ];
-    const B: [f64; 5] = [
-        -5.447609879822406e1,
-        1.615858368580409e2,
-        -1.556989798598866e2,
-        6.680131188771972e1,
-        -1.328068155288572e1,
-    ];
-    const C: [f64; 6] = [
-        -7.784894002430293e-3,
-        -3.223964580411365e-1,
-        -2.400758277161838,
-        -2.549732539343734,
-        4.374664141464968,
-        2.938163982698783,
-    ];
-    const D: [f64; 4] = [
-        7.784695709041462e-3,
-        3.224671290700398e-1,
-        2.445134137142996,
-        3.754408661907416,
-    ];
-    let horner = |c: &[f64], x: f64| c.iter().fold(0.0, |sum, c| sum * x + c);
-    let tail = |q: f64| horner(&C, q) / (horner(&D, q) * q + 1.0);
-    if p < 0.02425 {
-        return tail((-2.0 * p.max(1e-300).ln()).sqrt());
-    }
-    if p > 1.0 - 0.02425 {
-        return -tail((-2.0 * (1.0 - p).max(1e-300).ln()).sqrt());
-    }
-    let q = p - 0.5;
-    let r = q * q;
-    q * horner(&A, r) / (horner(&B, r) * r + 1.0)
 }
