@@ -39,6 +39,10 @@ pub enum Error {
     #[error(transparent)]
     Train(#[from] crate::train::TrainError),
 
+    /// Another rank of the same training is gone.
+    #[error(transparent)]
+    Collective(#[from] crate::collective::CollectiveError),
+
     /// A file that could not be read or written.
     #[error(transparent)]
     Storage(#[from] crate::storage::StorageError),

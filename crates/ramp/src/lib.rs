@@ -69,13 +69,14 @@
 //! [`data`] → [`graph`] → [`network`] → [`message`] → [`family`] (beliefs) → [`objective`] (free energy) → [`train`]; or →
 //! [`infer`]. [`model`] holds a tree, its families and its networks together; [`kernel`] has the numerics. No module reaches
 //! against the order `kernel`, `graph`, `data`, `family`, `network`, `message`, `objective`, `model`, then `train` and `infer`
-//! (`tests/architecture.rs`).
+//! (`tests/architecture.rs`). [`collective`] and [`storage`] know none of them: how several processes talk, and how files are written.
 //!
 //! - [`graph::FactorTree`]: who depends on whom.
 //! - [`family::Belief`]: what kind of thing a latent is. [`family`] shows how to use one of your own.
 //! - [`network::Network`]: the trait of amortisers; [`network::NetworkSpec`] those that come along.
 //! - [`model::Model`] (built, saved, loaded, cloned), [`train::Trainer`], [`infer::Posterior`].
 
+pub mod collective;
 pub mod data;
 mod error;
 pub mod family;

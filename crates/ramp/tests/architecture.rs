@@ -18,7 +18,7 @@ const ORDER: &[&[&str]] = &[
 ];
 
 /// Leaves that know no room; every room but the kernel may use them.
-const LEAVES: &[&str] = &["names", "storage"];
+const LEAVES: &[&str] = &["collective", "names", "storage"];
 
 /// The crate's error gathers those of all rooms. Rooms below these have errors of their own and do not name it.
 const NAMES_THE_CRATES_ERROR: &[&str] = &["model", "train", "infer"];

@@ -232,6 +232,7 @@ impl Problem for Falling {
 /// A training whose numbers are finite but lost ends when that is sure, with its best weights; one that recovers goes on.
 #[test]
 fn a_lost_training_ends_when_it_is_lost() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let spec = TrainSpec {
         iterations: 2000,

@@ -95,7 +95,7 @@ pub trait Real:
 
 /// What is stored in memory: `f32` at work, `f64` in oracles.
 pub trait Element:
-    Copy + Send + Sync + Default + PartialOrd + std::fmt::Debug + Into<f64> + 'static
+    Copy + Send + Sync + Default + PartialOrd + std::fmt::Debug + Into<f64> + bytemuck::Pod
 {
     /// Rounds a number to what is stored.
     fn from_f64(x: f64) -> Self;

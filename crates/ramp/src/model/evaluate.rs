@@ -3,8 +3,10 @@
 use super::Model;
 use super::batch::{Batch, BatchMemory};
 use super::pass::{Arena, BlockState};
+use super::share::{Share, sum_shards};
+use crate::collective::{Collective, Single};
 use crate::message::{Messages, Presence};
-use crate::objective::{FreeEnergy, FreeEnergySpace, Mixture, free_energy_in};
+use crate::objective::{FreeEnergy, FreeEnergySpace, Mixture, Ranks, free_energy_among};
 use crate::{Error, Result};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -27,6 +29,7 @@ pub(crate) struct Workspace {
     pub(super) gradient: Messages,
     objective: FreeEnergySpace,
     rows: usize,
+    share: Share,
 }
 
 /// Blocks that one task takes through the networks in order, and the gradient they add up to.
@@ -34,7 +37,7 @@ pub(crate) struct Workspace {
 pub(super) struct Shard {
     pub(super) blocks: Vec<BlockState>,
     pub(super) arena: Arena,
-    gradient: Vec<f32>,
+    pub(super) gradient: Vec<f32>,
 }
 
 /// The tape that went from block to block begins with the first again next time.
@@ -45,9 +48,9 @@ fn give_back(blocks: &mut [BlockState], lent: Option<Vec<f32>>) {
 }
 
 impl Model {
-    /// Lays out the memory for batches of a given size.
-    fn prepare(&self, space: &mut Workspace, rows: usize) {
-        if space.rows == rows && !space.shards.is_empty() {
+    /// Lays out the memory for a rank's share of batches of a given size.
+    fn prepare(&self, space: &mut Workspace, rows: usize, ranks: &dyn Collective) {
+        if space.rows == rows && space.share.ranks() == ranks.ranks() {
             return;
         }
         let block = rows.div_ceil(4).next_multiple_of(16).min(BLOCK);
@@ -56,8 +59,10 @@ impl Model {
             .map(|start| start..(start + block).min(rows))
             .collect();
         let per_shard = blocks.len().div_ceil(SHARDS).max(1);
-        space.shards = blocks
-            .chunks(per_shard)
+        let shards: Vec<&[Range<usize>]> = blocks.chunks(per_shard).collect();
+        space.share = Share::new(&shards, self.plan.width(), ranks);
+        space.shards = shards[space.share.own_shards()]
+            .iter()
             .map(|blocks| Shard {
                 blocks: blocks.iter().cloned().map(BlockState::new).collect(),
                 ..Default::default()
@@ -71,7 +76,13 @@ impl Model {
 
     /// All messages of a batch, into the workspace.
     pub(super) fn forward(&self, batch: &Batch<'_>, space: &mut Workspace, keep: bool) {
-        self.prepare(space, batch.samples.len());
+        self.prepare(space, batch.samples.len(), &Single);
+        self.forward_own(batch, space, keep);
+        self.lay_out_messages(space);
+    }
+
+    /// The messages of this rank's blocks.
+    fn forward_own(&self, batch: &Batch<'_>, space: &mut Workspace, keep: bool) {
         space.shards.par_iter_mut().for_each(|shard| {
             let Shard { blocks, arena, .. } = shard;
             let mut lent = None;
@@ -86,17 +97,29 @@ impl Model {
             }
             give_back(blocks, lent);
         });
+    }
+
+    /// From the blocks, of all ranks, to planes of the whole batch.
+    fn lay_out_messages(&self, space: &mut Workspace) {
         let Workspace {
-            shards, messages, ..
+            shards,
+            messages,
+            share,
+            ..
         } = space;
         let stride = messages.stride();
         let starts = &self.plan.starts;
         messages.for_each_mut(|m, planes| {
-            for block in shards.iter().flat_map(|s| &s.blocks) {
+            let mut lay_out = |rows: &Range<usize>, block_stride: usize, block: &[f32]| {
                 for (d, plane) in (starts[m]..starts[m + 1]).enumerate() {
-                    let from = &block.messages[plane * block.stride..][..block.rows.len()];
-                    planes[d * stride + block.rows.start..][..from.len()].copy_from_slice(from);
+                    let from = &block[plane * block_stride..][..rows.len()];
+                    planes[d * stride + rows.start..][..from.len()].copy_from_slice(from);
                 }
+            };
+            match share.ranks() {
+                1 => (shards.iter().flat_map(|s| &s.blocks))
+                    .for_each(|b| lay_out(&b.rows, b.stride, &b.messages)),
+                _ => share.each_block(lay_out),
             }
         });
     }
@@ -111,7 +134,8 @@ impl Model {
         (space.messages.clone(), batch.presence.clone())
     }
 
-    /// The free energy of a batch and, where asked for, its gradient with respect to all parameters.
+    /// [`Model::evaluate_among`] by this process alone.
+    #[cfg(test)]
     pub(crate) fn evaluate<'s>(
         &self,
         batch: &Batch<'_>,
@@ -119,7 +143,20 @@ impl Model {
         gradient: Option<&mut [f32]>,
         space: &'s mut Workspace,
     ) -> Result<&'s FreeEnergy> {
-        self.prepare(space, batch.samples.len());
+        self.evaluate_among(&Single, batch, mixture, gradient, space)
+    }
+
+    /// The free energy of a batch and, where asked for, its gradient with respect to all parameters. Of several ranks that have the same batch,
+    /// each takes some of its shards, and all get the same bits.
+    pub(crate) fn evaluate_among<'s>(
+        &self,
+        ranks: &dyn Collective,
+        batch: &Batch<'_>,
+        mixture: Mixture<'_>,
+        gradient: Option<&mut [f32]>,
+        space: &'s mut Workspace,
+    ) -> Result<&'s FreeEnergy> {
+        self.prepare(space, batch.samples.len(), ranks);
         let tapes: usize = space
             .shards
             .iter()
@@ -127,18 +164,27 @@ impl Model {
             .map(|b| self.tape_len(b.stride))
             .sum();
         let keep = gradient.is_some() && tapes <= KEEP;
-        self.forward(batch, space, keep);
+        self.forward_own(batch, space, keep);
+        if ranks.ranks() > 1 {
+            space.share.gather_messages(&space.shards, ranks)?;
+        }
+        self.lay_out_messages(space);
         if gradient.is_some() && space.gradient.rows() != space.rows {
             space.gradient = space.messages.clone();
         }
-        let value = free_energy_in(
+        free_energy_among(
+            Ranks {
+                collective: ranks,
+                row_ends: space.share.row_ends(),
+            },
             &self.nodes,
             &space.messages,
             &batch.presence,
             mixture,
             gradient.is_some().then_some(&mut space.gradient),
             &mut space.objective,
-        );
+        )?;
+        let value = space.objective.value();
         self.check_finite(value)?;
         let Some(gradient) = gradient else {
             return Ok(value);
@@ -167,12 +213,9 @@ impl Model {
             }
             give_back(blocks, lent);
         });
-        gradient.fill(0.0);
-        for shard in &space.shards {
-            gradient
-                .iter_mut()
-                .zip(&shard.gradient)
-                .for_each(|(sum, g)| *sum += g);
+        match ranks.ranks() {
+            1 => sum_shards(gradient, space.shards.iter().map(|s| &s.gradient[..])),
+            _ => (space.share).sum_gradients(&space.shards, gradient, ranks)?,
         }
         for slot in &self.networks {
             if gradient[slot.span.clone()].iter().any(|g| !g.is_finite()) {

@@ -13,6 +13,7 @@ mod plan;
 mod resize_chain;
 #[cfg(test)]
 mod sequence_tests;
+mod share;
 mod sign_alignment;
 mod spec;
 mod stored;

@@ -1,11 +1,13 @@
 //! One factor's beliefs about one node: who meets whom in the pairwise kernel, and the gradient at those beliefs.
 
+use super::exchange::Pieces;
 use super::pairwise::{Columns, LogNormalizers, Pairwise, Rows, Sums};
 use super::{CHUNK, Mixture, room_for};
 use crate::family::Belief;
 use crate::kernel::real::{Element, Kernel, Real};
 use crate::kernel::scratch::Scratch;
 use crate::message::{Messages, Node};
+use std::ops::Range;
 
 /// One factor's beliefs about one node: the rows that have it and the mixture they meet.
 #[derive(Default)]
@@ -14,9 +16,12 @@ pub(super) struct Factor<E> {
     pub rows: Vec<u32>,
     /// How many of them are to be scored.
     pub scored: usize,
+    /// How many chunks the factors before it have.
+    pub first_unit: usize,
     /// The rows, in order of the batch, that make the mixture.
     drawn: Vec<u32>,
     columns: Columns<E>,
+    dim: usize,
     stride: usize,
     /// `s_n`, `f_n`, `dim` planes each, and `Φ(f_n)`, for the rows that have it.
     sum: Vec<E>,
@@ -80,7 +85,7 @@ impl<E: Element> Factor<E> {
             .map_or(rows.len() as f64, |p| p as f64 * share);
 
         let (dim, stride) = (node.belief.dim(), rows.len().next_multiple_of(16));
-        self.stride = stride;
+        (self.dim, self.stride) = (dim, stride);
         let sum = room_for(&mut self.sum, dim * stride, dim * most);
         let own = room_for(&mut self.own, dim * stride, dim * most);
         sum.fill(E::default());
@@ -124,6 +129,32 @@ impl<E: Element> Factor<E> {
         }
     }
 
+    /// Where some rows of the batch lie among those that have the message.
+    pub fn places(&self, rows: &Range<usize>) -> Range<usize> {
+        places(&self.rows, rows)
+    }
+
+    /// Those of some rows of the batch that are in a chunk, counted within it.
+    pub fn within(&self, chunk: usize, rows: &Range<usize>) -> Range<usize> {
+        let start = chunk * CHUNK;
+        let end = (start + CHUNK).min(self.scored);
+        let places = self.places(rows);
+        let inside = |at: usize| at.clamp(start, end) - start;
+        inside(places.start)..inside(places.end)
+    }
+
+    /// What a chunk has to say of some rows of the batch.
+    pub fn pieces(&self, chunk: usize, rows: Range<usize>, value_only: bool) -> Pieces {
+        Pieces {
+            dim: self.dim,
+            rows: self.within(chunk, &rows),
+            row_stride: CHUNK.min(self.scored - chunk * CHUNK).next_multiple_of(16),
+            columns: places(&self.drawn, &rows),
+            column_stride: self.columns.stride,
+            value_only,
+        }
+    }
+
     /// The pairwise term of a chunk of rows, to be evaluated.
     pub fn chunk<'a>(
         &'a self,
@@ -149,8 +180,16 @@ impl<E: Element> Factor<E> {
         }
     }
 
-    /// `∂F/∂f` of every row that has the message, from the sums of its chunks, for [`Factor::write_gradient`].
-    pub fn differentiate(&mut self, belief: &Belief, chunks: &[Sums<E>], messages: &Messages<E>) {
+    /// `∂F/∂f` of those of the own rows that have the message, from the sums of its chunks, for [`Factor::write_gradient`].
+    pub fn differentiate(
+        &mut self,
+        belief: &Belief,
+        chunks: &[Sums<E>],
+        messages: &Messages<E>,
+        own: &Range<usize>,
+    ) {
+        let columns = places(&self.drawn, own);
+        let own = self.places(own);
         let (dim, stride) = (belief.dim(), self.stride);
         let (all, most) = (messages.rows(), messages.stride());
         let mean = room_for(&mut self.gradient, dim * stride, dim * most);
@@ -173,47 +212,57 @@ impl<E: Element> Factor<E> {
         }
         let weight = room_for(&mut self.weight, self.rows.len(), all);
         weight.fill(1.0);
+        let in_chunk = |c: usize| own.start.max(c * CHUNK)..own.end.min((c + 1) * CHUNK);
         for (c, chunk) in chunks.iter().enumerate() {
             let last = dim * self.columns.stride;
-            for (column, &at) in place.iter().enumerate() {
-                weight[at] -= chunk.column_mean[last + column].into();
+            for column in columns.clone() {
+                weight[place[column]] -= chunk.column_mean[last + column].into();
             }
-            for (at, w) in weight[c * CHUNK..].iter_mut().take(CHUNK).enumerate() {
-                *w -= chunk.own_weight[at].into();
+            for at in in_chunk(c) {
+                weight[at] -= chunk.own_weight[at - c * CHUNK].into();
             }
         }
         let total = room_for(&mut self.total, self.rows.len(), all);
         for d in 0..dim {
             let plane = &mut mean[d * stride..];
             // −μ(f) − Σ w μ(s+f) + Σ w μ(f), own term and columns together.
-            for ((t, w), m) in total.iter_mut().zip(&*weight).zip(&*plane) {
-                let m: f64 = (*m).into();
-                *t = -m * w;
+            for at in own.clone() {
+                let m: f64 = plane[at].into();
+                total[at] = -m * weight[at];
             }
             for (c, chunk) in chunks.iter().enumerate() {
-                for (column, &at) in place.iter().enumerate() {
-                    total[at] -= chunk.column_mean[d * self.columns.stride + column].into();
+                for column in columns.clone() {
+                    let mean = chunk.column_mean[d * self.columns.stride + column];
+                    total[place[column]] -= mean.into();
                 }
                 let stride = chunk.log_sum.len();
-                for (at, t) in total[c * CHUNK..].iter_mut().take(CHUNK).enumerate() {
-                    *t -= chunk.own_mean[d * stride + at].into();
+                for at in in_chunk(c) {
+                    total[at] -= chunk.own_mean[d * stride + at - c * CHUNK].into();
                 }
             }
-            for (g, &t) in plane.iter_mut().zip(&*total) {
-                *g = E::from_f64(t);
+            for at in own.clone() {
+                plane[at] = E::from_f64(total[at]);
             }
         }
     }
 
-    /// The gradient in the planes of the batch; absent rows get zero.
-    pub fn write_gradient(&self, target: &mut [E], target_stride: usize) {
+    /// The gradient of the own rows in the planes of the batch; absent rows get zero.
+    pub fn write_gradient(&self, target: &mut [E], target_stride: usize, own: &Range<usize>) {
         target.fill(E::default());
+        let own = self.places(own);
         for (d, plane) in target.chunks_exact_mut(target_stride).enumerate() {
-            for (&n, &g) in self.rows.iter().zip(&self.gradient[d * self.stride..]) {
+            let gradient = &self.gradient[d * self.stride..];
+            for (&n, &g) in self.rows[own.clone()].iter().zip(&gradient[own.clone()]) {
                 plane[n as usize] = g;
             }
         }
     }
+}
+
+/// Where some rows lie in an ascending list of rows.
+fn places(list: &[u32], rows: &Range<usize>) -> Range<usize> {
+    let at = |row: usize| list.partition_point(|&n| (n as usize) < row);
+    at(rows.start)..at(rows.end)
 }
 
 /// The mean parameters of every belief in planes.

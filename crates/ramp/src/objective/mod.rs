@@ -2,14 +2,18 @@
 //!
 //! Samples meet only here: everything before and after works on one sample at a time.
 
+mod exchange;
 mod factor;
 mod node_sums;
 mod pairwise;
 #[cfg(test)]
 mod tests;
 
+use crate::collective::{CollectiveError, Single};
 use crate::kernel::real::Element;
 use crate::message::{Messages, Node, Presence};
+pub(crate) use exchange::Ranks;
+use exchange::{Exchange, Units};
 use factor::Factor;
 use node_sums::NodeSums;
 use pairwise::{Evaluate, Sums};
@@ -77,6 +81,7 @@ pub struct FreeEnergySpace<E = f32> {
     ends: Vec<usize>,
     /// For every message its place among those.
     places: Vec<usize>,
+    exchange: Exchange<E>,
     value: FreeEnergy,
 }
 
@@ -99,10 +104,38 @@ pub fn free_energy_in<'s, E: Element>(
     messages: &Messages<E>,
     presence: &Presence,
     mixture: Mixture<'_>,
-    mut gradient: Option<&mut Messages<E>>,
+    gradient: Option<&mut Messages<E>>,
     space: &'s mut FreeEnergySpace<E>,
 ) -> &'s FreeEnergy {
+    let ranks = Ranks {
+        collective: &Single,
+        row_ends: &[messages.rows()],
+    };
+    match free_energy_among(ranks, nodes, messages, presence, mixture, gradient, space) {
+        Ok(()) => &space.value,
+        Err(_) => unreachable!("one process waits for nobody"),
+    }
+}
+
+impl<E> FreeEnergySpace<E> {
+    /// What was evaluated last.
+    pub(crate) fn value(&self) -> &FreeEnergy {
+        &self.value
+    }
+}
+
+/// [`free_energy_in`] by several ranks that all have all messages: each gets the whole value, and the gradient of its own rows.
+pub(crate) fn free_energy_among<E: Element>(
+    ranks: Ranks<'_>,
+    nodes: &[Node],
+    messages: &Messages<E>,
+    presence: &Presence,
+    mixture: Mixture<'_>,
+    mut gradient: Option<&mut Messages<E>>,
+    space: &mut FreeEnergySpace<E>,
+) -> Result<(), CollectiveError> {
     let rows = messages.rows();
+    let own = ranks.own();
     let value_only = gradient.is_none();
     space.lay_out(nodes, messages);
     let FreeEnergySpace {
@@ -112,6 +145,7 @@ pub fn free_energy_in<'s, E: Element>(
         messages: all,
         ends,
         places,
+        exchange,
         value: FreeEnergy {
             nodes: means,
             samples,
@@ -135,6 +169,11 @@ pub fn free_energy_in<'s, E: Element>(
             let present = presence.rows(m);
             factor.fill(&nodes[k], messages, present, m, &sums[k].sum, mixture);
         });
+        let mut units = 0;
+        for factor in factors.iter_mut() {
+            factor.first_unit = units;
+            units += factor.scored.div_ceil(CHUNK);
+        }
         let chunks = &mut chunks[..group.len() * per];
         let columns = mixture.drawn.map_or(rows, <[u32]>::len);
         for (chunks, &(k, _)) in chunks.chunks_mut(per).zip(group) {
@@ -144,18 +183,29 @@ pub fn free_energy_in<'s, E: Element>(
         }
         chunks.par_iter_mut().enumerate().for_each(|(at, sums)| {
             let (factor, start) = (&factors[at / per], at % per * CHUNK);
-            if start < factor.scored {
+            if start < factor.scored && ranks.computes(factor.first_unit + at % per) {
                 let belief = &nodes[group[at / per].0].belief;
                 let pairwise = factor.chunk(belief, start, value_only);
                 E::dispatch(Evaluate { pairwise, sums });
             }
         });
 
+        if ranks.count() > 1 {
+            let units = Units {
+                factors,
+                chunks,
+                per,
+                value_only,
+            };
+            exchange.sums(ranks, units)?;
+        }
+
         // In order of messages and chunks, whoever computed them.
         for ((factor, chunks), &(k, _)) in factors.iter().zip(chunks.chunks(per)).zip(group) {
             for (start, chunk) in (0..factor.scored).step_by(CHUNK).zip(chunks) {
-                let span = &factor.rows[start..(start + CHUNK).min(factor.scored)];
-                for (at, &n) in span.iter().enumerate() {
+                let within = factor.within(start / CHUNK, &own);
+                for at in within.clone() {
+                    let n = factor.rows[start + at];
                     let own_phi: f64 = factor.own_phi[start + at].into();
                     let log_sum: f64 = chunk.log_sum[at].into();
                     samples[k * rows + n as usize] -=
@@ -163,7 +213,8 @@ pub fn free_energy_in<'s, E: Element>(
                 }
                 let stride = chunk.log_sum.len();
                 for (d, plane) in sums[k].row_mean.chunks_exact_mut(rows).enumerate() {
-                    for (at, &n) in span.iter().enumerate() {
+                    for at in within.clone() {
+                        let n = factor.rows[start + at];
                         plane[n as usize] += chunk.row_mean[d * stride + at].into();
                     }
                 }
@@ -175,11 +226,11 @@ pub fn free_energy_in<'s, E: Element>(
                 .zip(group)
                 .for_each(|((factor, chunks), &(k, _))| {
                     let chunks = &chunks[..factor.scored.div_ceil(CHUNK)];
-                    factor.differentiate(&nodes[k].belief, chunks, messages);
+                    factor.differentiate(&nodes[k].belief, chunks, messages, &own);
                 });
             gradient.for_each_mut(|m, target| {
                 if let Some(factor) = places[m].checked_sub(first).and_then(|i| factors.get(i)) {
-                    factor.write_gradient(target, messages.stride());
+                    factor.write_gradient(target, messages.stride(), &own);
                 }
             });
         }
@@ -201,17 +252,23 @@ pub fn free_energy_in<'s, E: Element>(
                     plane[n] = E::from_f64((plane[n].into() + ds) * scale);
                 };
                 match presence.rows(m) {
-                    None => (0..rows).for_each(&mut finish),
-                    Some(present) => present.iter().for_each(|&n| finish(n as usize)),
+                    None => own.clone().for_each(&mut finish),
+                    Some(present) => {
+                        let present = present.iter().map(|&n| n as usize);
+                        present.filter(|n| own.contains(n)).for_each(&mut finish);
+                    }
                 }
             }
         });
     }
 
+    if ranks.count() > 1 {
+        exchange.samples(ranks, samples, rows)?;
+    }
     means.clear();
     let of_nodes = samples.chunks_exact(rows);
     means.extend(of_nodes.map(|s| s.iter().sum::<f64>() / rows as f64));
-    &space.value
+    Ok(())
 }
 
 impl<E: Element> FreeEnergySpace<E> {

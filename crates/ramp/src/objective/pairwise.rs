@@ -22,6 +22,7 @@
 //! can differ. Sums over columns run within tiles first. Padded columns have `Φ(f) = +10³⁰` and so no weight; padded rows
 //! have their `L` set to that. Chunks of rows have a fixed size: results do not depend on the number of threads.
 
+use super::exchange::Field;
 use super::{room, room_for};
 use crate::family::{Belief, Family, with_family};
 use crate::kernel::real::{Element, Kernel, Operation, Real};
@@ -152,6 +153,45 @@ impl<E: Element> Sums<E> {
             self.own_ranges.reserve(rows);
         }
     }
+
+    /// The sizes of what a chunk leaves behind, whose planes are so far apart.
+    pub fn make_room(
+        &mut self,
+        dim: usize,
+        row_stride: usize,
+        column_stride: usize,
+        value_only: bool,
+    ) {
+        room(&mut self.log_sum, row_stride);
+        if !value_only {
+            room(&mut self.row_mean, dim * row_stride);
+            room(&mut self.own_mean, dim * row_stride);
+            room(&mut self.own_weight, row_stride);
+            room(&mut self.column_mean, (dim + 1) * column_stride);
+        }
+    }
+
+    /// One of the buffers that travel between ranks.
+    pub fn field(&self, field: Field) -> &[E] {
+        match field {
+            Field::LogSum => &self.log_sum,
+            Field::RowMean => &self.row_mean,
+            Field::OwnMean => &self.own_mean,
+            Field::OwnWeight => &self.own_weight,
+            Field::ColumnMean => &self.column_mean,
+        }
+    }
+
+    /// The same, to be written.
+    pub fn field_mut(&mut self, field: Field) -> &mut [E] {
+        match field {
+            Field::LogSum => &mut self.log_sum,
+            Field::RowMean => &mut self.row_mean,
+            Field::OwnMean => &mut self.own_mean,
+            Field::OwnWeight => &mut self.own_weight,
+            Field::ColumnMean => &mut self.column_mean,
+        }
+    }
 }
 
 /// The pairwise term of one chunk of rows against all columns.
@@ -178,12 +218,9 @@ impl<E: Element> Kernel<E> for Evaluate<'_, E> {
         let dim = pairwise.belief.dim();
         let stride = pairwise.rows.len.next_multiple_of(16);
         let mut work = Work::<R>::new(dim);
-        pairwise.log_sums(&mut work, room(&mut sums.log_sum, stride));
+        sums.make_room(dim, stride, pairwise.columns.stride, pairwise.value_only);
+        pairwise.log_sums(&mut work, &mut sums.log_sum);
         if !pairwise.value_only {
-            room(&mut sums.row_mean, dim * stride);
-            room(&mut sums.own_mean, dim * stride);
-            room(&mut sums.own_weight, stride);
-            room(&mut sums.column_mean, (dim + 1) * pairwise.columns.stride);
             pairwise.own_terms(&mut work, sums);
             pairwise.both_sides(&mut work, sums);
         }

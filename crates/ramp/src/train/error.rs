@@ -145,6 +145,24 @@ pub enum TrainError {
         /// What the system said.
         source: rayon::ThreadPoolBuildError,
     },
+    /// Ranks that were not given the same.
+    #[error(
+        "rank {rank} has {what} than rank 0; start all ranks with the same files and the same version of this software"
+    )]
+    RanksDiffer {
+        /// The first rank that differs.
+        rank: usize,
+        /// What it has, such as "other data".
+        what: &'static str,
+    },
+    /// Ranks whose weights drifted apart.
+    #[error(
+        "the ranks no longer have the same weights, as can be where processors differ; --resume goes on from the last checkpoint, on machines of one kind"
+    )]
+    WeightsDiffer,
+    /// Another rank could not go on, and has said why.
+    #[error("another rank could not go on, and says why")]
+    RankFailed,
     /// The model cannot be described in a checkpoint.
     #[error("the model's description cannot be written: {0}")]
     Description(serde_json::Error),

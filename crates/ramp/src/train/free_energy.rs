@@ -5,6 +5,7 @@ use super::batches::{Batches, Split, split};
 use super::problem::{Group, Identity, Problem};
 use super::spec::TrainSpec;
 use super::trainer::is_lost;
+use crate::collective::Collective;
 use crate::data::Dataset;
 use crate::model::{Bound, Model, Workspace};
 use crate::objective::{FreeEnergy, Mixture};
@@ -28,13 +29,20 @@ pub(super) struct FreeEnergyProblem<'a> {
     /// The population that sets the weight of a sample's own term.
     population: usize,
     even_rates: bool,
+    /// Who takes the steps together.
+    ranks: &'a dyn Collective,
     /// The memory of steps and that of evaluations, reused.
     step: Workspace,
     evaluation: Workspace,
 }
 
 impl<'a> FreeEnergyProblem<'a> {
-    pub fn new(model: &'a mut Model, data: &'a Dataset, spec: &TrainSpec) -> Result<Self> {
+    pub fn new(
+        model: &'a mut Model,
+        data: &'a Dataset,
+        spec: &TrainSpec,
+        ranks: &'a dyn Collective,
+    ) -> Result<Self> {
         let bound = model.bind(data)?;
         let Split {
             training,
@@ -51,6 +59,7 @@ impl<'a> FreeEnergyProblem<'a> {
         Ok(FreeEnergyProblem {
             population: spec.population.unwrap_or(training.len()),
             even_rates: spec.even_rates,
+            ranks,
             batches: Batches::new(spec.clone(), training, (observations, series)),
             model,
             data,
@@ -97,7 +106,7 @@ impl Problem for FreeEnergyProblem<'_> {
         };
         let value = self
             .model
-            .evaluate(&batch, mixture, Some(gradient), &mut self.step)
+            .evaluate_among(self.ranks, &batch, mixture, Some(gradient), &mut self.step)
             .map(FreeEnergy::mean);
         self.step.batch = batch.into_memory();
         value
@@ -127,7 +136,7 @@ impl Problem for FreeEnergyProblem<'_> {
             };
             let value = self
                 .model
-                .evaluate(&batch, mixture, None, &mut self.evaluation)
+                .evaluate_among(self.ranks, &batch, mixture, None, &mut self.evaluation)
                 .map(|value| {
                     let scored = value.samples.chunks_exact(both.len());
                     let sum = scored.flat_map(|node| &node[..rows]).sum::<f64>();

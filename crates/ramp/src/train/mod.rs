@@ -47,6 +47,9 @@ mod kept_tests;
 mod observer;
 mod optimizer;
 mod problem;
+#[cfg(test)]
+mod rank_tests;
+mod ranks;
 mod records;
 mod schedule;
 mod spec;
@@ -68,3 +71,5 @@ pub use spec::TrainSpec;
 pub use start::{TriedStart, start_chain};
 pub use stop::Stop;
 pub use trainer::{Fit, Trainer};
+
+pub use crate::collective::Collective;

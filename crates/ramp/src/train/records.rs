@@ -32,7 +32,7 @@ pub struct Record {
 const MOST_HELD: usize = 1 << 16;
 
 /// The records of a training in bounded memory: all of them, or of a long one every second, fourth, eighth …, and the last.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Records {
     held: Vec<Record>,
     last: Option<Record>,

@@ -6,10 +6,12 @@ use super::free_energy::FreeEnergyProblem;
 use super::observer::{Control, Event, Observer};
 use super::optimizer::Memory;
 use super::problem::{Group, Identity, Problem};
+use super::ranks::{self, Beginning, together};
 use super::records::{Record, RecordFile, Records};
 use super::schedule::Schedule;
 use super::spec::TrainSpec;
 use super::stop::{Stop, enough};
+use crate::collective::{Collective, Single};
 use crate::data::Dataset;
 use crate::model::Model;
 use crate::{Error, Result};
@@ -63,20 +65,21 @@ impl Fit {
 
 /// Trains models: settings, observers and checkpoints around one small loop.
 ///
-/// The same settings and seed give the same weights, bit for bit, whatever the number of threads and however often
+/// The same settings and seed give the same weights, bit for bit, whatever the number of threads and of [`ranks`](Trainer::ranks) and however often
 /// training was interrupted and resumed.
 pub struct Trainer<'a, M: ?Sized = Model> {
     spec: TrainSpec,
     threads: Option<usize>,
     folder: Option<(PathBuf, usize)>,
     observers: Vec<Box<dyn Observer<M> + 'a>>,
+    ranks: &'a dyn Collective,
 }
 
 impl Trainer<'_> {
     /// Trains a model by its free energy on a data set. On an error its weights are those of the last good step, and the last
     /// checkpoint stays.
     pub fn fit(&mut self, model: &mut Model, data: &Dataset) -> Result<Fit> {
-        let mut problem = FreeEnergyProblem::new(model, data, &self.spec)?;
+        let mut problem = FreeEnergyProblem::new(model, data, &self.spec, self.ranks)?;
         self.train(&mut problem)
     }
 }
@@ -91,7 +94,42 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
             threads: None,
             folder: None,
             observers: vec![],
+            ranks: &Single,
         })
+    }
+
+    /// Trains together with other ranks, which all call this with the same model, data and settings, and all get the bits that one process
+    /// gets. Checkpoints are read and written by rank 0 alone; whichever rank's observer stops the training stops all.
+    ///
+    /// ```
+    /// use ramp::collective::Threads;
+    /// use ramp::{data::Dataset, graph::FactorTree, model::Model, train::{TrainSpec, Trainer}};
+    ///
+    /// let numbers = |i: usize| (0..100).map(|n| ((n * (i + 3)) as f32).sin()).collect();
+    /// let data = Dataset::new().observe("x", 1, numbers(0))?.observe("y", 1, numbers(1))?;
+    /// let weights = |ranks: usize| -> Vec<Vec<f32>> {
+    ///     std::thread::scope(|scope| {
+    ///         let all = Threads::group(ranks).into_iter().map(|rank| scope.spawn({
+    ///             let data = &data;
+    ///             move || {
+    ///                 let tree = FactorTree::from_newick("(x,y)z;")?;
+    ///                 let mut model = Model::builder(tree).build(data)?;
+    ///                 let spec = TrainSpec { iterations: 5, ..TrainSpec::default() };
+    ///                 Trainer::new(spec)?.ranks(&rank).fit(&mut model, data)?;
+    ///                 Ok::<_, ramp::Error>(model.parameters().to_vec())
+    ///             }
+    ///         }));
+    ///         let all: Vec<_> = all.collect();
+    ///         all.into_iter().map(|rank| rank.join().unwrap().unwrap()).collect()
+    ///     })
+    /// };
+    /// assert_eq!(weights(2), [&weights(1)[..], &weights(1)[..]].concat());
+    /// # Ok::<(), ramp::Error>(())
+    /// ```
+    #[must_use]
+    pub fn ranks(mut self, ranks: &'a dyn Collective) -> Self {
+        self.ranks = ranks;
+        self
     }
 
     /// Uses this many threads; all of the machine's by default.
@@ -129,6 +167,7 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
             pool,
             keeper,
             records,
+            ranks: self.ranks,
         };
         let stop = match session.run(problem, &mut state) {
             Err(error) => {
@@ -188,41 +227,70 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
         &self,
         problem: &mut P,
     ) -> Result<(State, Records, Option<Keeper>), P::Error> {
-        let count = problem.parameters().len();
-        let fresh = State {
-            memory: Memory::new(count),
-            best: None,
-            iteration: 0,
-            since_best: 0,
+        let (count, alone) = (problem.parameters().len(), self.ranks.ranks() == 1);
+        let fresh = || Beginning {
+            parameters: None,
+            state: State {
+                memory: Memory::new(count),
+                best: None,
+                iteration: 0,
+                since_best: 0,
+            },
+            records: Records::with_room(self.spec.iterations),
         };
-        let Some((folder, every)) = &self.folder else {
-            return Ok((fresh, Records::with_room(self.spec.iterations), None));
-        };
-        let (identity, path) = (problem.identity()?, checkpoint_file(folder));
-        let (state, known) = match checkpoint::load(&path, &identity, &self.spec, count)? {
-            None => (fresh, None),
-            Some(Loaded {
-                parameters,
-                state,
-                records,
-            }) => {
-                problem.parameters_mut().copy_from_slice(&parameters);
-                (state, Some(records))
+        if self.folder.is_none() && alone {
+            let Beginning { state, records, .. } = fresh();
+            return Ok((state, records, None));
+        }
+        let identity = problem.identity()?;
+        if !alone {
+            ranks::compare(self.ranks, &identity, &self.spec, problem.parameters())?;
+        }
+        let mut file = None;
+        let mut begin = || -> Result<Beginning> {
+            let Some((folder, _)) = self.folder.as_ref().filter(|_| self.ranks.rank() == 0) else {
+                return Ok(fresh());
+            };
+            let path = checkpoint_file(folder);
+            let loaded = checkpoint::load(&path, &identity, &self.spec, count)?;
+            let (done, known) = match &loaded {
+                None => (0, None),
+                Some(loaded) => (loaded.state.iteration, Some(&loaded.records[..])),
+            };
+            let (opened, records) = RecordFile::open(folder, done, known)?;
+            file = Some(opened);
+            let mut beginning = fresh();
+            if records.steps() > 0 {
+                beginning.records = records;
             }
+            if let Some(Loaded {
+                parameters, state, ..
+            }) = loaded
+            {
+                (beginning.parameters, beginning.state) = (Some(parameters), state);
+            }
+            Ok(beginning)
         };
-        let (file, records) = RecordFile::open(folder, state.iteration, known.as_deref())?;
-        let records = match records.steps() {
-            0 => Records::with_room(self.spec.iterations),
-            _ => records,
+        let beginning = match alone {
+            true => begin()?,
+            false => together(self.ranks, begin())?.share(self.ranks)?,
         };
-        let keeper = Keeper {
-            path,
+        let Beginning {
+            parameters,
+            state,
+            records,
+        } = beginning;
+        if let Some(parameters) = parameters {
+            problem.parameters_mut().copy_from_slice(&parameters);
+        }
+        let keeper = self.folder.as_ref().map(|(folder, every)| Keeper {
+            path: checkpoint_file(folder),
             every: *every,
             saved: state.iteration,
             identity,
             file,
-        };
-        Ok((state, records, Some(keeper)))
+        });
+        Ok((state, records, keeper))
     }
 }
 
@@ -233,7 +301,8 @@ struct Keeper {
     /// The iteration of the last checkpoint.
     saved: usize,
     identity: Identity,
-    file: RecordFile,
+    /// Rank 0 writes; the others know when.
+    file: Option<RecordFile>,
 }
 
 /// What one session of training has at hand; the memory of a step is reused from step to step.
@@ -246,6 +315,7 @@ struct Session<'s, 'a, M: ?Sized> {
     pool: Option<rayon::ThreadPool>,
     keeper: Option<Keeper>,
     records: Records,
+    ranks: &'s dyn Collective,
 }
 
 impl<M: ?Sized> Session<'_, '_, M> {
@@ -260,7 +330,8 @@ impl<M: ?Sized> Session<'_, '_, M> {
             iterations: self.spec.iterations,
             model: problem.model(),
         };
-        let mut control = self.notify(&start);
+        let control = self.notify(&start);
+        let mut control = self.agree(control)?;
         let mut lost = 0;
         let stop = loop {
             // Who stops the last step stops nothing.
@@ -277,8 +348,10 @@ impl<M: ?Sized> Session<'_, '_, M> {
                 record: &record,
                 model: problem.model(),
             });
-            if let Some(keeper) = &mut self.keeper {
-                keeper.file.append(&record)?;
+            control = self.agree(control)?;
+            let file = self.keeper.as_mut().and_then(|k| k.file.as_mut());
+            if let Some(file) = file {
+                file.append(&record)?;
             }
             let value = record.free_energy;
             self.records.push(record);
@@ -377,17 +450,21 @@ impl<M: ?Sized> Session<'_, '_, M> {
                 what: "a weight".into(),
             });
         }
+        ranks::compare_weights(self.ranks, parameters)?;
+        keeper.saved = state.iteration;
+        let Some(file) = &mut keeper.file else {
+            return Ok(());
+        };
         // First the records: a checkpoint never knows of steps that they lack.
-        keeper.file.sync()?;
+        file.sync()?;
         checkpoint::save(
             &keeper.path,
             parameters,
             state,
             &keeper.identity,
             self.spec,
-            keeper.file.checksum(),
+            file.checksum(),
         )?;
-        keeper.saved = state.iteration;
         let path = keeper.path.clone();
         let _ = self.notify(&Event::Checkpoint { path: &path });
         Ok(())
@@ -404,8 +481,10 @@ impl<M: ?Sized> Session<'_, '_, M> {
         if let Some(best) = &state.best {
             problem.parameters_mut().copy_from_slice(&best.parameters);
         }
-        if let Some(keeper) = &mut self.keeper {
-            keeper.file.sync()?;
+        if let Some(keeper) = &mut self.keeper
+            && let Some(file) = &mut keeper.file
+        {
+            file.sync()?;
             checkpoint::mark_diverged(&keeper.path, iteration)?;
         }
         Ok(Error::from(TrainError::Diverged {
@@ -414,6 +493,19 @@ impl<M: ?Sized> Session<'_, '_, M> {
             learning_rate: self.spec.learning_rate,
             best: state.best.as_ref().map(|b| b.iteration),
         }))
+    }
+
+    /// Whether any rank wishes to stop.
+    fn agree(&self, control: Control) -> Result<Control> {
+        if self.ranks.ranks() == 1 {
+            return Ok(control);
+        }
+        Ok(
+            match self.ranks.maximum(u64::from(control == Control::Stop))? {
+                0 => Control::Continue,
+                _ => Control::Stop,
+            },
+        )
     }
 
     fn notify(&mut self, event: &Event<'_, M>) -> Control {
