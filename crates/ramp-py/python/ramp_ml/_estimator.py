@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _lib, _sklearn, _table
+from ._chain import Chain
 from ._data import Source, source_of
 from ._errors import RampWarning
 from ._filter import Filter
@@ -21,11 +22,9 @@ from ._settings import model_file, parameters_of, seed_of
 from ._tree import Drawing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from typing_extensions import Self
-
-    from ._chain import Chain
 
     Array = npt.NDArray[np.float64]
 else:
@@ -371,6 +370,49 @@ class Ramp(_sklearn.Manners):
         table, unseen = run.infer(source.payload, list(keep), long)
         _warn_unseen(unseen)
         return _table.like(table, source)
+
+    def infer_batches(
+        self, batches: Iterable[Any], *, keep: Sequence[str] = ()
+    ) -> Iterator[Any]:
+        """``infer`` for one ``pyarrow.RecordBatch`` after the other, in the memory of one: where the data are.
+
+        Rows are independent, so any engine that cuts a table into batches can run it: Dask, Ray Data, Spark (see the book,
+        "From a laptop to a cluster"). A fitted model can be pickled to their workers.
+
+        Parameters
+        ----------
+        batches : iterable of pyarrow.RecordBatch
+            With the columns that the model was fitted on, and those to keep.
+        keep : list of str
+            Columns of the data to keep in front.
+
+        Yields
+        ------
+        pyarrow.RecordBatch
+            One for each that has rows, in order, row for row.
+
+        Examples
+        --------
+        >>> import numpy as np, pyarrow as pa
+        >>> from ramp_ml import Ramp
+        >>> rng = np.random.default_rng(0)
+        >>> table = pa.table({f"q{i}": rng.normal(size=200) for i in (1, 2, 3)})
+        >>> model = Ramp("(q1,q2,q3)calm;", iterations=10, verbose=False).fit(table)
+        >>> parts = list(model.infer_batches(table.to_batches(max_chunksize=64)))
+        >>> [part.num_rows for part in parts]
+        [64, 64, 64, 8]
+        >>> pa.Table.from_batches(parts).equals(model.infer(table))
+        True
+        """
+        if isinstance(self.tree, Chain):
+            raise ValueError(
+                "the rows of a sequence may lie in several batches; give `infer` whole sequences instead"
+            )
+        self._fitted()
+        for batch in batches:
+            if batch.num_rows:
+                table = self.infer(batch, keep=keep).combine_chunks()
+                yield from table.to_batches()
 
     def score_samples(self, X: Any, *, by_latent: bool = False) -> Array:
         """How much better each row's parts are explained together than apart, in nats: low values flag rows whose parts do not belong together.
