@@ -99,7 +99,13 @@ fn engine(error: &ramp::Error) -> bool {
     !matches!(
         error,
         ramp::Error::Storage(StorageError::File { .. } | StorageError::Arrays { .. })
-            | ramp::Error::Train(TrainError::Description(_) | TrainError::Threads { .. })
+            | ramp::Error::Train(
+                TrainError::Description(_)
+                    | TrainError::Threads { .. }
+                    | TrainError::WeightsDiffer
+                    | TrainError::RankFailed
+            )
+            | ramp::Error::Collective(_)
     )
 }
 

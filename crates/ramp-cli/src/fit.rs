@@ -3,6 +3,7 @@
 use crate::output::{note, say};
 use crate::printing::{self, Table};
 use crate::progress::Bar;
+use crate::ranks::{Ranks, Stopped};
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::train::{Record, TrainError, read_records};
@@ -38,7 +39,13 @@ pub struct Fit {
 
 impl Fit {
     pub fn run(self) -> Result<Ending, Failure> {
-        let begun = Instant::now();
+        let ranks = Ranks::join()?;
+        let outcome = self.run_among(&ranks);
+        ranks.end(outcome)
+    }
+
+    /// Reads and checks everything; rank 0 alone looks at the run's folder.
+    fn prepare(&self, out: &Path, leads: bool) -> Result<(Project, Vec<PathBuf>), Failure> {
         let mut file = ModelFile::read(&self.model)?;
         if let Some(data) = &self.data {
             file.data.file = Some(data.clone());
@@ -50,46 +57,83 @@ impl Fit {
         if let Some(seed) = self.seed {
             file.train.insert("seed".into(), i64::from(seed).into());
         }
+        let mut inputs = vec![self.model.clone()];
+        inputs.extend(file.data.file.clone());
+        if leads {
+            RunFolder::check(out, self.intent(), &inputs)?;
+        }
+        Ok((Project::prepare(file)?, inputs))
+    }
+
+    fn intent(&self) -> Intent {
+        match (self.resume, self.overwrite) {
+            (true, _) => Intent::Resume,
+            (_, true) => Intent::Overwrite,
+            _ => Intent::New,
+        }
+    }
+
+    /// Takes the folder of the run.
+    fn claim(
+        &self,
+        out: &Path,
+        project: &Project,
+        inputs: &[PathBuf],
+    ) -> Result<(RunFolder, Shown), Failure> {
+        // Better now than after an hour of training; and what is shown of the data is what was learned from.
+        printing::check_writable(out)?;
+        let shown = Shown::of(project)?;
+        Ok((RunFolder::claim(out, self.intent(), inputs)?, shown))
+    }
+
+    fn run_among(&self, ranks: &Ranks) -> Result<Ending, Stopped> {
+        let begun = Instant::now();
         let name = name_of(&self.model);
         let out = self
             .out
             .clone()
             .unwrap_or_else(|| Path::new("out").join(&name));
-        let intent = match (self.resume, self.overwrite) {
-            (true, _) => Intent::Resume,
-            (_, true) => Intent::Overwrite,
-            _ => Intent::New,
+        let (mut project, inputs) = ranks.together(self.prepare(&out, ranks.leads()))?;
+        let place = match ranks.leads() {
+            true => self.claim(&out, &project, &inputs).map(Some),
+            false => Ok(None),
         };
-        let mut inputs = vec![self.model.clone()];
-        inputs.extend(file.data.file.clone());
-        RunFolder::check(&out, intent, &inputs)?;
-        let mut project = Project::prepare(file)?;
-        // Better now than after an hour of training; and what is shown of the data is what was learned from.
-        printing::check_writable(&out)?;
-        let shown = Shown::of(&project)?;
-        let place = RunFolder::claim(&out, intent, &inputs)?;
+        let place = ranks.together(place)?;
         say!("{}", printing::describe(&project));
         if !self.resume {
             let tried = {
                 let mut bar = Bar::of("trying starts");
                 project.initialise(None, &mut bar)
             };
-            match tried {
-                Ok(tried) => {
-                    for start in tried.iter().take(1) {
-                        say!("{}\n", printing::chosen_start(start));
-                    }
-                }
+            let tried = match tried {
                 Err(ramp_io::Error::Engine(ramp::Error::Train(TrainError::Interrupted {
                     ..
-                }))) => {
-                    note!("stopped before training began; the same command starts again");
-                    return Ok(Ending::Interrupted);
-                }
-                Err(error) => return Err(error.into()),
+                }))) => Ok(None),
+                tried => tried.map(Some).map_err(Failure::from),
+            };
+            let tried = ranks.together(tried)?;
+            let stopped = ranks.collective().maximum(u64::from(tried.is_none()));
+            if stopped.map_err(ramp::Error::from)? > 0 {
+                note!("stopped before training began; the same command starts again");
+                return Ok(Ending::Interrupted);
+            }
+            for start in tried.iter().flatten().take(1) {
+                say!("{}\n", printing::chosen_start(start));
             }
         }
-        let trained = match project.train(&place, None, Bar::new()) {
+        let checkpoints = match &place {
+            Some((place, _)) => place.checkpoints(),
+            None => out.clone(),
+        };
+        let trained = project.train_among(ranks.collective(), &checkpoints, None, Bar::new());
+        let Some((place, shown)) = place else {
+            return match trained {
+                Ok(_) => Ok(Ending::Done),
+                Err(ramp::Error::Train(TrainError::Interrupted { .. })) => Ok(Ending::Interrupted),
+                Err(error) => Err(stopped(error)),
+            };
+        };
+        let trained = match trained {
             Ok(trained) => trained,
             Err(ramp::Error::Train(TrainError::Interrupted {
                 iteration,
@@ -111,12 +155,12 @@ impl Fit {
                 project.align_signs()?;
                 let kept = format!("those of iteration {best}, the best before training diverged");
                 self.finish(&project, &place, &name, &shown, &records, kept, begun)?;
-                return Err(Failure::user(format!(
+                return Err(Stopped::Together(Failure::user(format!(
                     "{error}; the run in `{}` has the weights of iteration {best}, the best so far",
                     out.display()
-                )));
+                ))));
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(stopped(error)),
         };
         project.align_signs()?;
         project.learn_readout()?;
@@ -124,7 +168,7 @@ impl Fit {
         let fell = trained.fell(&project.train);
         // What was there before is better than what diverged.
         if let (Some(error), true) = (&fell, self.overwrite || self.resume) {
-            return Err(Failure::user(error.to_string()));
+            return Err(Stopped::Together(Failure::user(error.to_string())));
         }
         let findings = self.finish(
             &project,
@@ -136,11 +180,11 @@ impl Fit {
             begun,
         )?;
         if let Some(error) = fell {
-            return Err(Failure::user(format!(
+            return Err(Stopped::Together(Failure::user(format!(
                 "{error}; the run in `{}` has the weights of iteration {}, the best so far",
                 out.display(),
                 trained.iteration
-            )));
+            ))));
         }
         say!("\n{}", table(&findings));
         if let Some(total) = &findings.total {
@@ -200,6 +244,21 @@ impl Fit {
         say("--seed", self.seed.map(|n| n.to_string()));
         words.extend(more.iter().map(|more| more.to_string()));
         words.join(" ")
+    }
+}
+
+/// An error of training: of several ranks all come to the same, but for what happens to one machine.
+fn stopped(error: ramp::Error) -> Stopped {
+    match error {
+        ramp::Error::Train(TrainError::Threads { .. })
+        | ramp::Error::Storage(_)
+        | ramp::Error::Collective(_) => Stopped::Alone(error.into()),
+        // The rank that failed has said why.
+        ramp::Error::Train(TrainError::RankFailed) => Stopped::Together(Failure {
+            sentence: String::new(),
+            user: false,
+        }),
+        error => Stopped::Together(error.into()),
     }
 }
 

@@ -17,6 +17,7 @@ mod memory;
 mod output;
 mod printing;
 mod progress;
+mod ranks;
 mod reproduce;
 mod stream;
 
@@ -54,7 +55,8 @@ enum Command {
     /// Train a model, judge it on held-out rows, write the run and its report
     #[command(
         after_help = "Example:\n  ramp fit examples/questionnaire/model.toml --out out/first\n\
-                      Ctrl-C stops after the current step; the same command with --resume goes on from there."
+                      Ctrl-C stops after the current step; the same command with --resume goes on from there.\n\
+                      With the feature `mpi`, `mpirun -n 4 ramp fit MODEL.toml` trains on four processes, to the same bits."
     )]
     Fit(fit::Fit),
     /// Write the posterior of every latent for every row
@@ -138,7 +140,10 @@ fn main() -> ExitCode {
         // What shells give a process that Ctrl-C ended.
         Ok(Ending::Interrupted) => ExitCode::from(130),
         Err(failure) => {
-            output::complain(&failure.sentence);
+            // Of several ranks, one has said it.
+            if !failure.sentence.is_empty() {
+                output::complain(&failure.sentence);
+            }
             failure.exit_code()
         }
     }

@@ -2,9 +2,22 @@
 
 use std::io::{Error, ErrorKind, Write};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The first error of standard output.
 static TROUBLE: Mutex<Option<Error>> = Mutex::new(None);
+
+/// Whether nothing is to be said: of several ranks, one speaks.
+static MUTED: AtomicBool = AtomicBool::new(false);
+
+/// Says nothing from now on, or speaks again.
+pub fn mute(muted: bool) {
+    MUTED.store(muted, Ordering::Relaxed);
+}
+
+pub fn is_muted() -> bool {
+    MUTED.load(Ordering::Relaxed)
+}
 
 /// A text without characters that a terminal obeys: names of columns and files come from anywhere.
 fn harmless(text: &str) -> String {
@@ -24,6 +37,9 @@ fn harmless(text: &str) -> String {
 
 /// Writes to standard output.
 pub fn print(text: &str) {
+    if is_muted() {
+        return;
+    }
     let text = harmless(text);
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -35,6 +51,9 @@ pub fn print(text: &str) {
 
 /// Writes a line to the error stream; whoever closed that does not want to know.
 pub fn print_note(text: &str) {
+    if is_muted() {
+        return;
+    }
     let _ = writeln!(std::io::stderr(), "{}", harmless(text));
 }
 

@@ -1,7 +1,7 @@
 //! How far the work has come: a bar on a terminal, and lines now and then where the output goes into a log.
 
 use crate::interrupt;
-use crate::output::{note, say};
+use crate::output::{self, note, say};
 use indicatif::{ProgressBar, ProgressStyle};
 use ramp::train::{Control, Event, Observer};
 use std::time::{Duration, Instant};
@@ -74,7 +74,10 @@ impl Bar {
     /// One for a training of another name.
     pub fn of(what: &'static str) -> Self {
         interrupt::listen();
-        let bar = ProgressBar::new(0);
+        let bar = match output::is_muted() {
+            true => ProgressBar::hidden(),
+            false => ProgressBar::new(0),
+        };
         let style = ProgressStyle::with_template(
             "{prefix} {bar:32.cyan/blue} {pos}/{len} · {msg} · {per_sec} · {eta} left",
         );

@@ -1,15 +1,15 @@
 //! How long one training step of the linear tree takes: seven latents, eight observations, full batch, the same work as
 //! `bench/peers/tree_jax.py`. Prints one line of JSON with the median step and the peak memory of the process.
 //!
-//! `cargo run --release -p ramp-lab --example tree_step -- [N] [ITERATIONS] [THREADS] [MIXTURE]`; a MIXTURE of 1 sample in
-//! place of all leaves the pairwise term out, and so times the network part of the step.
+//! `cargo run --release -p ramp-lab --example tree_step -- [N] [ITERATIONS] [THREADS] [MIXTURE] [RANKS]`; a MIXTURE of 1 sample in
+//! place of all leaves the pairwise term out, and so times the network part of the step. RANKS within the process have THREADS each.
 
 use ramp::data::Dataset;
 use ramp::family::Inputs;
 use ramp::graph::FactorTree;
 use ramp::model::Model;
 use ramp::train::TrainSpec;
-use ramp_lab::timing::time_steps;
+use ramp_lab::timing::time_ranks;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
@@ -42,9 +42,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let mut number = |default: usize| arguments.next().map_or(Ok(default), |n| n.parse());
     let (rows, iterations, threads) = (number(10_000)?, number(20)?, number(2)?);
-    let mixture = number(rows)?;
+    let (mixture, ranks) = (number(rows)?, number(1)?);
     let data = linear(rows)?;
-    let mut model = Model::builder(FactorTree::balanced(4, 2)?)
+    let model = Model::builder(FactorTree::balanced(4, 2)?)
         .inputs(Inputs::Natural) // what the peer's networks see
         .build(&data)?;
     let spec = TrainSpec {
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         mixture: Some(mixture),
         ..TrainSpec::default()
     };
-    let timing = time_steps(&mut model, &data, spec, threads)?;
+    let timing = time_ranks(&model, &data, spec, threads, ranks)?;
     println!("{}", serde_json::to_string(&timing)?);
     Ok(())
 }

@@ -3,7 +3,9 @@
 use super::{Project, RunFolder};
 use crate::report::{Shown, build, page};
 use crate::{Findings, Result};
+use ramp::collective::{Collective, Single};
 use ramp::train::{Fit, Observer, Record, Trainer};
+use std::path::Path;
 
 /// What is said of a training on its page.
 #[derive(Clone, Debug, Default)]
@@ -26,9 +28,22 @@ impl Project {
         threads: Option<usize>,
         observer: impl Observer + 'a,
     ) -> ramp::Result<Fit> {
+        self.train_among(&Single, &place.checkpoints(), threads, observer)
+    }
+
+    /// [`train`](Self::train) together with other ranks, which have the same project. Rank 0 alone reads and writes the folder of checkpoints; the
+    /// others may give any.
+    pub fn train_among<'a>(
+        &mut self,
+        ranks: &'a dyn Collective,
+        checkpoints: &Path,
+        threads: Option<usize>,
+        observer: impl Observer + 'a,
+    ) -> ramp::Result<Fit> {
         let every = (self.train.iterations / 20).clamp(10, 500);
         let mut trainer = Trainer::new(self.train.clone())?
-            .checkpoints(place.checkpoints(), every)
+            .ranks(ranks)
+            .checkpoints(checkpoints, every)
             .observer(observer);
         if let Some(threads) = threads {
             trainer = trainer.threads(threads);
