@@ -1,5 +1,6 @@
 //! What a regression sees of a row: every observation as a few numbers of about unit size.
 
+use super::reach;
 use crate::Result;
 use crate::encode::{Encoder, Encoding, Scale, numbers_of};
 use crate::source::Samples;
@@ -13,7 +14,7 @@ struct Signal {
     source: Source,
     mean: f64,
     sd: f64,
-    /// The range of training rows; what is beyond counts as its end, so that no outlier carries a line away.
+    /// Somewhat more than the range of training rows; what is beyond counts as its end, so that no outlier carries a line away.
     low: f64,
     high: f64,
 }
@@ -68,12 +69,16 @@ impl Signals {
                 let count = known().count().max(1) as f64;
                 let mean = known().sum::<f64>() / count;
                 let sd = (known().map(|x| (x - mean).powi(2)).sum::<f64>() / count).sqrt();
+                let (low, high) = reach(
+                    known().fold(f64::INFINITY, f64::min),
+                    known().fold(f64::NEG_INFINITY, f64::max),
+                );
                 if sd > 0.0 && sd.is_finite() {
                     signals.push(Signal {
                         mean,
                         sd,
-                        low: known().fold(f64::INFINITY, f64::min),
-                        high: known().fold(f64::NEG_INFINITY, f64::max),
+                        low,
+                        high,
                         ..blank
                     });
                 }

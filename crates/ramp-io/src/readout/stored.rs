@@ -1,5 +1,6 @@
 //! Readouts in a run folder: numbers only, under a checksum; signals and their scales follow from the support set.
 
+use super::waves::Waves;
 use super::{ColumnReadout, Measured, Readout};
 use crate::Result;
 use crate::encode::Encoder;
@@ -32,6 +33,11 @@ pub(crate) fn write(readout: &Readout, path: &Path) -> Result<()> {
             let signals = column.signals.iter().map(|&s| s as f64).collect();
             arrays.push((format!("{o}.{c}.signals"), signals));
             arrays.push((format!("{o}.{c}.residuals"), column.residuals.clone()));
+            if let Some(curves) = &column.curves {
+                let mut all = vec![curves.stretch];
+                all.extend(&curves.weights);
+                arrays.push((format!("{o}.{c}.curves"), all));
+            }
         }
     }
     let tensors = arrays
@@ -90,6 +96,14 @@ fn column(
     else {
         return Ok(None);
     };
+    let curves = match take("curves")? {
+        None => None,
+        Some(all) if all.len() == 1 + Waves::WEIGHTS && all[0] > 0.0 => Some(Waves {
+            stretch: all[0],
+            weights: all[1..].to_vec(),
+        }),
+        Some(_) => return Err(name("curves")),
+    };
     let index = |&s: &f64| (s >= 0.0 && s < signals as f64).then_some(s as usize);
     let seen: Option<Vec<usize>> = seen.iter().map(index).collect();
     let seen = seen.ok_or_else(|| name("signals"))?;
@@ -104,6 +118,7 @@ fn column(
         signals: seen,
         tree: head[0],
         constant: head[1],
+        curves,
         low: head[2],
         high: head[3],
         doubt: head[8],

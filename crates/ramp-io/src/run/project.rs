@@ -215,7 +215,7 @@ fn cut(file: &mut ModelFile, samples: Samples) -> (Samples, Option<Windows>) {
 }
 
 impl Project {
-    /// Lets the networks of a chain begin by what its data show, where the model file asks for it, and tells which starts were
+    /// Lets the networks of a chain begin by what its data show and those of a tree as a linear factor model, where the model file asks for it, and tells which starts were
     /// tried, the best first. To be called once, before training; the observer watches the short trainings of these starts.
     pub fn initialise(
         &mut self,
@@ -231,6 +231,10 @@ impl Project {
                 threads,
                 observer,
             )?),
+            Initialisation::Factors => {
+                self.model.init_factors(&self.data, &self.training)?;
+                Ok(vec![])
+            }
             _ => Ok(vec![]),
         }
     }

@@ -197,6 +197,18 @@ impl Filler {
                         Way::Chain(_, rows) => rows[o][i],
                     };
                     let moment = run.moment(part.samples, gap.sample, gap.step);
+                    // What the tree and the readout say of each column, the same for all draws.
+                    let (seen, row) = ((&signals[..], &holes[..]), gap.sample);
+                    let said: Vec<Option<(f64, (f64, f64))>> = (self.candidates[o].iter())
+                        .enumerate()
+                        .map(|(c, values)| {
+                            let readout = self.readout.as_ref()?;
+                            let column = readout.column(o, c)?;
+                            missing.get(c)?[gap.row].then_some(())?;
+                            let tree = values.moments(weights, &item)?;
+                            Some((readout.predict(column, tree.0, seen.0, row), tree))
+                        })
+                        .collect();
                     for (d, filled) in filled.iter_mut().enumerate() {
                         let drawn = draws.map(|draws| {
                             let mut rng = ChaCha8Rng::seed_from_u64(draws.seed);
@@ -212,18 +224,14 @@ impl Filler {
                                 values.at(row, encoded, run.encoder.season.as_ref(), moment)
                             };
                             if let (true, Some(editor)) = (missing[gap.row], filled.get_mut(at)) {
-                                let read = self.readout.as_ref().and_then(|readout| {
+                                let read = said[c].and_then(|(mean, tree)| {
+                                    let Some(i) = drawn else {
+                                        return Some(mean);
+                                    };
+                                    let readout = self.readout.as_ref()?;
                                     let column = readout.column(o, c)?;
-                                    let tree = values.moments(weights, &item)?;
-                                    let (seen, row) = ((&signals[..], &holes[..]), gap.sample);
-                                    Some(match drawn {
-                                        None => readout.predict(column, tree.0, seen.0, row),
-                                        Some(i) => {
-                                            let drawn =
-                                                (i, values.number(item(i))?, item(i) as u32);
-                                            readout.draw(column, tree, seen, row, drawn)
-                                        }
-                                    })
+                                    let drawn = (i, values.number(item(i))?, item(i) as u32);
+                                    Some(readout.draw(column, mean, tree, seen, row, drawn))
                                 });
                                 let with = Filling {
                                     candidates: values,

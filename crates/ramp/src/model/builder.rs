@@ -325,7 +325,7 @@ impl ModelBuilder {
             // the data look the same when played backwards.
             rng.set_stream(match spec.init {
                 _ if tree.is_chain() => i as u64,
-                Initialisation::Shared | Initialisation::ScaledDown => 0,
+                Initialisation::Shared | Initialisation::ScaledDown | Initialisation::Factors => 0,
                 Initialisation::Independent | Initialisation::Dynamics => i as u64,
             });
             let own = &mut parameters[slot.span.clone()];

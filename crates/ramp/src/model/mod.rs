@@ -7,6 +7,7 @@ mod dynamics;
 mod elementwise;
 mod error;
 mod evaluate;
+mod factors;
 mod message_inputs;
 mod pass;
 mod plan;

@@ -148,6 +148,9 @@ pub enum Initialisation {
     ScaledDown,
     /// Every network has its own.
     Independent,
+    /// For trees of Gaussian latents: shared, and [`Model::init_factors`](super::Model::init_factors) then lets all messages begin as those of a linear
+    /// factor model of the data.
+    Factors,
     /// For chains: every network has its own, and [`Model::init_dynamics`](super::Model::init_dynamics) or
     /// [`start_chain`](crate::train::start_chain) then lets them begin by what the data show.
     Dynamics,

@@ -15,6 +15,8 @@ mod tests;
 mod transition;
 
 pub(crate) use observed::Shown;
+pub(super) use readout::set_last_layer;
+pub(super) use slow::{along, principal};
 pub use transition::{DynamicsInit, Transition};
 
 use super::plan::Source;
@@ -26,7 +28,6 @@ use observed::Observed;
 use rand::SeedableRng;
 use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
-use readout::set_last_layer;
 use slow::SlowComponents;
 use transition::Movement;
 

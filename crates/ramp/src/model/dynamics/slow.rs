@@ -91,7 +91,7 @@ pub fn along(row: &[f32], mean: &[f64], direction: &[f64]) -> f64 {
 }
 
 /// Directions along which rows vary most, scaled so that they vary by one, from a random sketch.
-fn principal(rows: &[f32], width: usize, mean: &[f64], seed: u64) -> Vec<Vec<f64>> {
+pub fn principal(rows: &[f32], width: usize, mean: &[f64], seed: u64) -> Vec<Vec<f64>> {
     let n = rows.len() / width;
     let count = width.min(COMPONENTS + BEYOND);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
