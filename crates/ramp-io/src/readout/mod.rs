@@ -4,10 +4,10 @@
 //! The tree's conditional goes through one latent, which is what makes it speak of what it has learned and what makes it lose
 //! where a column depends on another beyond that. A ridge regression of every number on the tree's mean and on the other
 //! observations keeps the first and mends the second; where the tree is right, the rest is shrunk away. What other observations are where
-//! they are missing themselves is the tree's mean of them, so a line of their means is the mean of the line. Draws keep the shape that the
-//! tree gives them: a training row is drawn with the tree's weights, and its residual, from a fit that did not see it, is added to the mean. That residual
-//! is of a row of which much is known; where other observations are missing too, a draw takes them from the drawn row, and goes with its value
-//! as far as the tree is less sure than it is of training rows: where all is missing, it is that value.
+//! they are missing themselves is the tree's mean of them, so a line of their means is the mean of the line. A draw adds to the mean what was missed of a
+//! training row of which about the same was said, by a fit that did not see it. (Rows must not be drawn by their values here, as the tree's weights do: those of
+//! high values are those that were missed from below.) What was missed is of rows of which much is known; where other observations are missing too, a draw takes them from
+//! a row that is drawn with the tree's weights, and goes with its value as far as the tree is less sure than it is of training rows.
 
 mod ahead;
 mod signals;
@@ -23,6 +23,8 @@ use crate::source::Samples;
 use crate::table::column;
 use ramp::data::Dataset;
 use ramp::infer::{Conditionals, Imputer, Ridge, SupportSet};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 use signals::Signals;
 use waves::{Directions, Waves};
@@ -42,6 +44,9 @@ const PAIRS: f64 = 2e8;
 const MOST_FRESH: usize = 500;
 /// Rows on which validation is believed as much as cross-validation: how much wider draws become where new rows are missed by more.
 const DOUBT: f64 = 100.0;
+
+/// How near rows must be, in ranks of what is said of them, for what was missed of one to be drawn for another.
+const NEAR: f64 = 0.15;
 
 /// Readouts of every column of numbers, learned from a support set.
 #[derive(Clone, Debug)]
@@ -70,8 +75,9 @@ pub(crate) struct ColumnReadout {
     /// How far it may go: somewhat beyond the range of training rows.
     low: f64,
     high: f64,
-    /// For every candidate of the imputer, by how much it lies above what is said of it without it.
-    pub residuals: Vec<f64>,
+    /// For every candidate of the imputer, by how much it lies above what is said of it without it; in ascending order of what is said, which is beside it.
+    residuals: Vec<f64>,
+    said: Vec<f64>,
     /// How well it does.
     pub measured: Measured,
 }
@@ -340,23 +346,23 @@ impl Readout {
         };
         let alone = measured.tree <= measured.both;
         let at = |row: &u32| target.trained.binary_search(row).ok();
-        let residual = |i: usize| {
-            let said = if alone {
-                target.tree[i]
-            } else {
-                mean + unit * (both.crossed[i] + bent[i])
-            };
-            values[i] - said
+        let said = |i: usize| match alone {
+            true => target.tree[i],
+            false => mean + unit * (both.crossed[i] + bent[i]),
         };
+        let residual = |i: usize| values[i] - said(i);
         // The networks have seen the values of training rows: where others are missed by more, draws must be wider than residuals of these.
         let square = |rows: std::ops::Range<usize>| rows.map(|i| residual(i).powi(2)).sum::<f64>();
         let usual = square(0..trained) / trained as f64;
         let others = (values.len() - trained) as f64;
         let missed = square(trained..values.len()) / usual.max(f64::MIN_POSITIVE);
         let widen = ((missed + DOUBT) / (others + DOUBT)).sqrt().clamp(1.0, 1.5);
-        let residuals = (candidates.iter().enumerate())
-            .map(|(i, row)| widen * residual(at(row).unwrap_or(i % trained)))
+        let mut missed: Vec<(f64, f64)> = (candidates.iter().enumerate())
+            .map(|(i, row)| at(row).unwrap_or(i % trained))
+            .map(|i| (said(i), widen * residual(i)))
             .collect();
+        missed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let (said, residuals) = missed.into_iter().unzip();
         let weight = unit * both.weights[0] / spread;
         let curves = curves.filter(|_| !alone).map(|mut curves| {
             curves.weights.iter_mut().for_each(|w| *w *= unit);
@@ -385,6 +391,7 @@ impl Readout {
             low,
             high,
             residuals,
+            said,
             measured: Measured {
                 both: if alone { measured.tree } else { measured.both },
                 ..measured
@@ -408,16 +415,16 @@ impl Readout {
         self.line(column, tree, self.row(signals, row as u32))
     }
 
-    /// A draw for a row of which this mean was said: by the candidate that was drawn, with its value and its row in the support set, where the tree has this
-    /// mean and variance.
+    /// A draw for a row of which this mean was said, where the tree has this mean and variance and a candidate was drawn with its weights, with its value and its row in the
+    /// support set.
     pub(crate) fn draw(
         &self,
         column: &ColumnReadout,
-        mean: f64,
-        (tree, variance): (f64, f64),
+        (mean, (tree, variance)): (f64, (f64, f64)),
         (signals, holes): (&[f64], &[bool]),
         row: usize,
-        (candidate, value, donor): (usize, f64, u32),
+        (value, donor): (f64, u32),
+        rng: &mut ChaCha8Rng,
     ) -> f64 {
         let width = self.signals.len();
         let lacks = &holes[row * width..][..width];
@@ -438,7 +445,7 @@ impl Readout {
             true => (unknown / variance).sqrt() * column.tree.clamp(0.0, 1.0),
             false => 0.0,
         };
-        mean + column.residuals[candidate] + follows * (value - tree)
+        mean + column.missed(mean, rng) + follows * (value - tree)
     }
 
     fn line(&self, column: &ColumnReadout, tree: f64, signals: &[f64]) -> f64 {
@@ -511,6 +518,19 @@ impl Readout {
             );
         }
         Some(text)
+    }
+}
+
+impl ColumnReadout {
+    /// What was missed of a training row of which about as much was said.
+    fn missed(&self, said: f64, rng: &mut ChaCha8Rng) -> f64 {
+        let count = self.said.len();
+        let place = self.said.partition_point(|&x| x < said) as f64 / count as f64;
+        let apart: f64 = StandardNormal.sample(rng);
+        // Beyond either end there are no rows: back from there.
+        let place = (place + NEAR * apart).rem_euclid(2.0);
+        let place = if place > 1.0 { 2.0 - place } else { place };
+        self.residuals[((place * count as f64) as usize).min(count - 1)]
     }
 }
 

@@ -33,6 +33,7 @@ pub(crate) fn write(readout: &Readout, path: &Path) -> Result<()> {
             let signals = column.signals.iter().map(|&s| s as f64).collect();
             arrays.push((format!("{o}.{c}.signals"), signals));
             arrays.push((format!("{o}.{c}.residuals"), column.residuals.clone()));
+            arrays.push((format!("{o}.{c}.said"), column.said.clone()));
             if let Some(curves) = &column.curves {
                 let mut all = vec![curves.stretch];
                 all.extend(&curves.weights);
@@ -91,9 +92,12 @@ fn column(
         Some(_) => Err(name(what)),
         None => Ok(None),
     };
-    let (Some(head), Some(seen), Some(residuals)) =
-        (take("weights")?, take("signals")?, take("residuals")?)
-    else {
+    let (Some(head), Some(seen), Some(residuals), Some(said)) = (
+        take("weights")?,
+        take("signals")?,
+        take("residuals")?,
+        take("said")?,
+    ) else {
         return Ok(None);
     };
     let curves = match take("curves")? {
@@ -113,6 +117,9 @@ fn column(
     if residuals.len() != candidates {
         return Err(name("residuals"));
     }
+    if said.len() != candidates || candidates == 0 || !said.is_sorted() {
+        return Err(name("said"));
+    }
     Ok(Some(ColumnReadout {
         weights: head[HEAD..].to_vec(),
         signals: seen,
@@ -123,6 +130,7 @@ fn column(
         high: head[3],
         doubt: head[8],
         residuals,
+        said,
         measured: Measured {
             variance: head[4],
             tree: head[5],

@@ -9,6 +9,12 @@ pub enum RunError {
     /// The model file names no data.
     #[error("no data is given: name a `file` in [data]")]
     NoData,
+    /// A start as a factor model that the model cannot have.
+    #[error(
+        "`init = \"factors\"` in [networks] is for trees of Gaussian latents, each message with a network of its own, of at most 150 coordinates and with at least 20 \
+         training rows that have every observation now and then; leave `init` out, or take \"shared\""
+    )]
+    NoFactors,
     /// Too few samples to learn anything from.
     #[error(
         "{} cannot be learned from; at least two are needed, and a few hundred are a start{}",

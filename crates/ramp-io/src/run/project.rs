@@ -232,8 +232,10 @@ impl Project {
                 observer,
             )?),
             Initialisation::Factors => {
-                self.model.init_factors(&self.data, &self.training)?;
-                Ok(vec![])
+                match self.model.init_factors(&self.data, &self.training)? {
+                    true => Ok(vec![]),
+                    false => Err(RunError::NoFactors.into()),
+                }
             }
             _ => Ok(vec![]),
         }

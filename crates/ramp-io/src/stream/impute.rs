@@ -210,13 +210,13 @@ impl Filler {
                         })
                         .collect();
                     for (d, filled) in filled.iter_mut().enumerate() {
-                        let drawn = draws.map(|draws| {
+                        let mut drawn = draws.map(|draws| {
                             let mut rng = ChaCha8Rng::seed_from_u64(draws.seed);
                             rng.set_stream((first_row + gap.row) as u64);
                             // A place of its own for every draw of every cell in the row.
                             let series = run.encoder.observations.len();
                             rng.set_word_pos((d * series + o) as u128 * 64);
-                            draw(weights, &mut rng)
+                            (draw(weights, &mut rng), rng)
                         });
                         let columns = places.iter().zip(&missing).zip(&self.candidates[o]);
                         for (c, ((at, missing), values)) in columns.enumerate() {
@@ -224,19 +224,19 @@ impl Filler {
                                 values.at(row, encoded, run.encoder.season.as_ref(), moment)
                             };
                             if let (true, Some(editor)) = (missing[gap.row], filled.get_mut(at)) {
-                                let read = said[c].and_then(|(mean, tree)| {
-                                    let Some(i) = drawn else {
-                                        return Some(mean);
+                                let read = said[c].and_then(|said| {
+                                    let Some((i, rng)) = &mut drawn else {
+                                        return Some(said.0);
                                     };
                                     let readout = self.readout.as_ref()?;
                                     let column = readout.column(o, c)?;
-                                    let drawn = (i, values.number(item(i))?, item(i) as u32);
-                                    Some(readout.draw(column, mean, tree, seen, row, drawn))
+                                    let given = (values.number(item(*i))?, item(*i) as u32);
+                                    Some(readout.draw(column, said, seen, row, given, rng))
                                 });
                                 let with = Filling {
                                     candidates: values,
                                     weights,
-                                    drawn,
+                                    drawn: drawn.as_ref().map(|(i, _)| *i),
                                     read,
                                 };
                                 put(editor, gap.row, with, &item, &at_moment);
