@@ -133,9 +133,9 @@ impl LinearTree {
         while guess.iter().any(Option::is_none) {
             let before = guess.clone();
             for k in (0..dims.len()).filter(|&k| before[k].is_none()) {
-                let other = |&(a, b): &(usize, usize)| match k {
-                    _ if a == k => Some(b),
-                    _ if b == k => Some(a),
+                let other = |&(a, b): &(usize, usize)| match (a == k, b == k) {
+                    (true, _) => Some(b),
+                    (_, true) => Some(a),
                     _ => None,
                 };
                 let known: Vec<(usize, &Vec<f64>)> = links

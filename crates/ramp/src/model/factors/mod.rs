@@ -123,19 +123,7 @@ impl Model {
                 }
             }
         }
-        // A child may be put off until after its own children were begun: parents first.
-        let mut known = vec![false; near.len()];
-        known[0] = true;
-        let mut ordered = vec![];
-        while ordered.len() < links.len() {
-            for &(k, j) in &links {
-                if known[k] && !known[j] {
-                    known[j] = true;
-                    ordered.push((k, j));
-                }
-            }
-        }
-        ordered
+        links
     }
 
     /// The scores of all observations in some samples: numbers as they are, ordered levels by their place, and principal components of what is wider.
@@ -297,8 +285,7 @@ impl Model {
         let mut seen: Vec<(Vec<f32>, Vec<Vec<f64>>)> = vec![(vec![], vec![]); messages];
         let rows = scores.first().map_or(0, |s| s.present.len());
         let times = TAUGHT.div_ceil(rows.max(1)).max(1);
-        let kept = TAUGHT.max(rows.min(TAUGHT));
-        for draw in 0..(times * rows).min(kept) {
+        for draw in 0..(times * rows).min(TAUGHT) {
             let n = draw % rows;
             let left_out = LEFT_OUT[draw % LEFT_OUT.len()];
             let mut said: Vec<Option<(Vec<f64>, Vec<f64>)>> = vec![None; messages];

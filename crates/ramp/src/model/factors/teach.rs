@@ -16,10 +16,10 @@ pub fn teach(network: &dyn Network, parameters: &mut [f32], inputs: &[f32], targ
     let width = network.inputs();
     let write = |i: usize, row: &mut [f32]| row.copy_from_slice(&inputs[i * width..][..width]);
     let before = parameters.to_vec();
-    if set_last_layer(network, parameters, &write, targets, PENALTY) {
-        if missed(network, parameters, inputs, targets) <= MISSED {
-            return;
-        }
+    if set_last_layer(network, parameters, &write, targets, PENALTY)
+        && missed(network, parameters, inputs, targets) <= MISSED
+    {
+        return;
     }
     descend(network, parameters, inputs, targets);
     if !parameters.iter().all(|x| x.is_finite()) {

@@ -77,8 +77,8 @@ fn agreement(model: &Model, data: &Dataset, exact: &[Vec<f64>]) -> Vec<f64> {
     let posterior = model.posterior(data).unwrap();
     let place = |name: &str| {
         let tree = model.tree();
-        let names = tree.latents().iter().map(|&v| tree.name(v).to_string());
-        names.into_iter().position(|n| n == name).unwrap()
+        let mut latents = tree.latents().iter();
+        latents.position(|&v| tree.name(v) == name).unwrap()
     };
     let latents = posterior.latents();
     (0..4)
