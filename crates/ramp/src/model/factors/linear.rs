@@ -59,12 +59,14 @@ pub struct LinearTree {
     pub lines: Vec<Line>,
 }
 
+/// Of a line: `Σ y zᵀ`, `Σ z zᵀ`, `Σ y²` and the number of rows.
+type LineSums = (Vec<f64>, Vec<f64>, Vec<f64>, f64);
+
 /// Sums over rows of what the M-step needs.
 struct Sums {
     /// Second moments of all latents together.
     latents: Vec<f64>,
-    /// Of every line: `Σ y zᵀ`, `Σ z zᵀ`, `Σ y²` and the number of rows.
-    lines: Vec<(Vec<f64>, Vec<f64>, Vec<f64>, f64)>,
+    lines: Vec<LineSums>,
 }
 
 impl LinearTree {
