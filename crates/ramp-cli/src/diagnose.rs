@@ -71,6 +71,13 @@ impl Diagnose {
                 diagnosis.rows
             ),
         }
+        match diagnosis.report(&run, &self.run)? {
+            true => say!("listed in {}\n", self.run.join("report.html").display()),
+            false => note!(
+                "note: the report of this run is of an older version and cannot list changes; `ramp report {}` builds it again",
+                self.run.display()
+            ),
+        }
         if let Some(out) = &self.out {
             let mut text = String::from("change,gain,standard_error,p_value,newick\n");
             for change in &diagnosis.changes {

@@ -5,7 +5,7 @@ use crate::{Ending, Failure};
 use clap::Args;
 use ramp::storage::StorageError;
 use ramp::train::{Record, Records};
-use ramp_io::report::{Shown, build, page};
+use ramp_io::report::{Shown, build, page, with_changes_of};
 use ramp_io::run::RunFolder;
 use ramp_io::{Findings, Project, Run};
 use std::io::{BufRead, BufReader};
@@ -45,7 +45,14 @@ impl Rebuild {
             .to_string_lossy()
             .into_owned();
         let report = build(&name, &project, &shown, &records, &findings, facts)?;
-        RunFolder::claim_finished(&self.run)?.replace_report(&page(&report))?;
+        let mut new = page(&report);
+        // The data is the same, or it was refused: changes that were tried stay listed.
+        if let Ok(old) = run.report()
+            && let Ok(old) = std::fs::read_to_string(old)
+        {
+            new = with_changes_of(&new, &old);
+        }
+        RunFolder::claim_finished(&self.run)?.replace_report(&new)?;
         say!("report: {}\n", self.run.join("report.html").display());
         Ok(Ending::Done)
     }

@@ -6,6 +6,7 @@ use crate::progress::Counting;
 use crate::{Ending, Failure};
 use clap::Args;
 use ramp::storage::{same_file, write_atomically};
+use ramp_io::Origin;
 use ramp_io::grow::{GrowSettings, Grown, Progress, State, grow};
 use std::path::{Path, PathBuf};
 
@@ -55,7 +56,7 @@ impl Grow {
         let kept = self.out.with_extension("growing");
         let resume = match self.resume {
             false => None,
-            true => Some(read_state(&kept)?),
+            true => Some(State::read(&kept)?),
         };
         let settings = GrowSettings {
             keep: self.keep.clone(),
@@ -66,20 +67,13 @@ impl Grow {
         };
         let grown = {
             let bar = Counting::new();
-            let progress = |at: Progress| match at {
-                Progress::Bootstrap { done, all } => bar.at("joining", done, all),
-                Progress::Fit { round, done, all } => {
-                    bar.at(&format!("round {round}: fitting the tree"), done, all)
-                }
-                Progress::Changes { round, done, all } => {
-                    bar.at(&format!("round {round}: trying changes"), done, all)
-                }
+            let progress = |at: Progress| {
+                let (done, all) = at.share();
+                bar.at(&at.stage(), done, all)
             };
-            let mut save = |state: &State| {
-                let text = serde_json::to_string(state).unwrap_or_default();
-                Ok(write_atomically(&kept, text.as_bytes())?)
-            };
-            grow(&self.data, &settings, resume, &mut save, &progress)?
+            let mut save = |state: &State| state.write(&kept);
+            let data = Origin::file(&self.data);
+            grow(&data, &settings, resume, &mut save, &progress)?
         };
         let Some(grown) = grown else {
             note!(
@@ -149,19 +143,4 @@ impl Grow {
         );
         Ok(text)
     }
-}
-
-fn read_state(path: &Path) -> Result<State, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::user(format!(
-            "there is nothing to go on from: `{}` cannot be read ({error}); grow without --resume",
-            path.display()
-        ))
-    })?;
-    serde_json::from_str(&text).map_err(|error| {
-        Failure::user(format!(
-            "`{}` is damaged ({error}); grow without --resume",
-            path.display()
-        ))
-    })
 }

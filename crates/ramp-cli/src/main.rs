@@ -73,9 +73,10 @@ enum Command {
     Impute(stream::Impute),
     /// Write how much every latent explains of every row, in nats; low values flag parts that do not belong together
     #[command(
-        after_help = "Example:\n  ramp score out/questionnaire --data examples/questionnaire/answers.csv --out scores.csv --keep person"
+        after_help = "Example:\n  ramp score out/questionnaire --data examples/questionnaire/answers.csv --out scores.csv --keep person\n  \
+                      ramp score out/questionnaire --out total.csv --total     in all, against independent columns"
     )]
-    Score(stream::About),
+    Score(stream::Score),
     /// Write the next steps of every sequence, latents and observations, with intervals
     #[command(
         after_help = "Example:\n  ramp forecast out/diary --data examples/diary/diary.csv --steps 7 --out next_week.csv"
@@ -120,7 +121,7 @@ fn main() -> ExitCode {
         Command::Fit(args) => args.run(),
         Command::Infer(args) => args.infer(),
         Command::Impute(args) => args.run(),
-        Command::Score(args) => args.score(),
+        Command::Score(args) => args.run(),
         Command::Forecast(args) => args.run(),
         Command::Compare(args) => args.run(),
         Command::Diagnose(args) => args.run(),

@@ -40,6 +40,15 @@ pub struct About {
 }
 
 #[derive(Args)]
+pub struct Score {
+    #[command(flatten)]
+    about: About,
+    /// Write nats that add up: how much the whole tree explains of a row against independent columns, and what each latent adds to that
+    #[arg(long)]
+    total: bool,
+}
+
+#[derive(Args)]
 pub struct Impute {
     /// Run folder of a finished fit
     run: PathBuf,
@@ -64,12 +73,6 @@ impl About {
         write(run.infer(reader, options), &out)
     }
 
-    pub fn score(self) -> Result<Ending, Failure> {
-        let run = Run::open(&self.run)?;
-        let (reader, options, out) = self.open(&run)?;
-        write(run.score(reader, options)?, &out)
-    }
-
     fn open(&self, run: &Run) -> Result<(SampleReader, OutputOptions, PathBuf), Failure> {
         let options = OutputOptions::default()
             .keep(self.keep.clone())
@@ -88,6 +91,17 @@ impl About {
             options.needs_all_columns(),
         )?;
         Ok((reader, options, out))
+    }
+}
+
+impl Score {
+    pub fn run(self) -> Result<Ending, Failure> {
+        let run = Run::open(&self.about.run)?;
+        let (reader, options, out) = self.about.open(&run)?;
+        match self.total {
+            true => write(run.total(reader, options)?, &out),
+            false => write(run.score(reader, options)?, &out),
+        }
     }
 }
 

@@ -39,6 +39,51 @@ fn json(folder: &Path) -> serde_json::Value {
 }
 
 #[test]
+fn grown_trees_are_measured_against_the_true_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let grow = |more: &[&str]| {
+        let words = [
+            "reproduce",
+            "grow",
+            "--seeds",
+            "1",
+            "--leaves",
+            "8",
+            "--missing",
+            "0",
+            "--linear",
+        ];
+        let output = ramp()
+            .args(words)
+            .args(["--shape", "balanced", "--shape", "star", "--rows", "3000"])
+            .args(more)
+            .args(["--out", "grow"])
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let shown = grow(&["--seed", "3"]);
+    assert!(shown.contains("balanced    linear         3000"), "{shown}");
+    let results = json(&folder.path().join("grow"));
+    let cells = results["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 2);
+    // Neighbour joining alone must resolve a star into edges that are not there; a tree of the data need not.
+    assert_eq!(cells[1]["joined"], 5);
+    assert_eq!(
+        (&cells[0]["grown"], &cells[1]["grown"]),
+        (&0.into(), &0.into()),
+        "{shown}"
+    );
+    assert_eq!(cells[0]["inner"], 1);
+    // What is done is not done again; other settings are.
+    let again = json(&folder.path().join("grow"));
+    grow(&["--seed", "3"]);
+    assert_eq!(again["cells"], json(&folder.path().join("grow"))["cells"]);
+}
+
+#[test]
 fn every_help_has_an_example() {
     for words in [
         &["--help"][..],
@@ -50,6 +95,7 @@ fn every_help_has_an_example() {
         &["reproduce", "pendulum", "--help"],
         &["reproduce", "pendulum-sweep", "--help"],
         &["reproduce", "pose", "--help"],
+        &["reproduce", "grow", "--help"],
     ] {
         let output = ramp().args(words).output().unwrap();
         assert!(output.status.success());

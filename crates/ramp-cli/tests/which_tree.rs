@@ -136,6 +136,166 @@ fn a_misplaced_item_is_named() {
         &["changes.txt", ".csv"],
     );
     scene.fails(&["diagnose", "nowhere"], &["nowhere"]);
+
+    // The report lists them, and keeps them when it is built again; the run is whole.
+    assert!(said.contains("listed in moved/report.html"), "{said}");
+    let listed = |scene: &Scene| {
+        let page = scene.text("moved/report.html");
+        let data: serde_json::Value =
+            serde_json::from_str(ramp_io::report::data_of(&page).unwrap()).unwrap();
+        data["changes"].clone()
+    };
+    let changes = listed(&scene);
+    assert_eq!(changes.as_array().unwrap().len(), table.lines().count() - 1);
+    assert_eq!(changes[0]["sentence"], "a3 belongs to a rather than b");
+    scene.does(&["report", "moved"]);
+    assert_eq!(listed(&scene), changes);
+    scene.does(&["infer", "moved", "--out", "latents.csv"]);
+}
+
+#[test]
+fn totals_of_rows_add_up_to_what_the_fit_says() {
+    use ramp_io::arrow::{AsArray, types::Float64Type};
+    let scene = scene();
+    let (said, _) = scene.does(&["fit", "right.toml", "--out", "right"]);
+    scene.does(&[
+        "score",
+        "right",
+        "--out",
+        "total.parquet",
+        "--total",
+        "--keep",
+        "id",
+    ]);
+    let table = scene.table("total.parquet");
+    let names: Vec<&str> = table
+        .schema_ref()
+        .fields()
+        .iter()
+        .map(|f| f.name().as_str())
+        .collect();
+    assert_eq!(names, ["id", "nats", "top.nats", "a.nats", "b.nats"]);
+    let column = |i: usize| table.column(i).as_primitive::<Float64Type>().values();
+    for row in 0..table.num_rows() {
+        let sum: f64 = (2..5).map(|i| column(i)[row]).sum();
+        assert!((column(1)[row] - sum).abs() < 1e-9);
+    }
+    // All rows together explain about what the held-out ones do; most were learned from.
+    let mean = column(1).iter().sum::<f64>() / table.num_rows() as f64;
+    let words: Vec<&str> = said.split("in all ").nth(1).unwrap().split(' ').collect();
+    let (held_out, error): (f64, f64) = (words[0].parse().unwrap(), words[2].parse().unwrap());
+    assert!(
+        mean > held_out - 3.0 * error && mean < held_out + 3.0 * error + 0.15,
+        "{mean} of all rows, {held_out} ± {error} of held-out ones"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn growing_stops_and_goes_on_to_the_same_tree() {
+    use std::process::Stdio;
+    use std::time::{Duration, Instant};
+    let scene = scene();
+    let grow = |out: &str| -> Vec<String> {
+        let words = [
+            "grow",
+            "answers.csv",
+            "--out",
+            out,
+            "--bootstraps",
+            "10",
+            "--rounds",
+            "2",
+        ];
+        words.map(String::from).to_vec()
+    };
+    let mut child = scene
+        .command()
+        .args(grow("grown.toml"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while !scene.path("grown.growing").exists() && child.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(120));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let id = child.id().to_string();
+    std::process::Command::new("kill")
+        .args(["-INT", &id])
+        .status()
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let noted = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{noted}");
+    assert!(noted.contains("--resume"), "{noted}");
+    assert!(!scene.path("grown.toml").exists() && scene.path("grown.growing").exists());
+
+    // Not with other data, nor from a damaged state.
+    let state = scene.text("grown.growing");
+    let words = grow("grown.toml");
+    let mut resume: Vec<&str> = words.iter().map(|w| w.as_str()).collect();
+    resume.push("--resume");
+    let mut other = resume.clone();
+    other.extend(["--keep", "(a1,a2)pair;"]);
+    scene.fails(&other, &["of other data or of another --keep"]);
+    scene.write("grown.growing", &state[..state.len() / 2]);
+    scene.fails(&resume, &["grown.growing", "damaged"]);
+    scene.write("grown.growing", &state);
+
+    scene.does(&resume);
+    assert!(!scene.path("grown.growing").exists());
+    let words = grow("whole.toml");
+    scene.does(&words.iter().map(|w| w.as_str()).collect::<Vec<_>>());
+    let newick = |name: &str| {
+        let file = ramp_io::ModelFile::read(&scene.path(name)).unwrap();
+        file.build_tree(2).unwrap().to_newick().unwrap()
+    };
+    assert_eq!(newick("grown.toml"), newick("whole.toml"));
+}
+
+#[test]
+fn categories_and_mixed_columns_are_grown() {
+    let scene = scene();
+    let mut text = String::new();
+    for (n, line) in answers(2500, 3).lines().enumerate() {
+        let mut cells: Vec<String> = line.split(',').map(String::from).collect();
+        if n > 0 {
+            // Words without an order, and one of two.
+            for (i, levels) in [(2, &["kiwi", "plum", "fig"][..]), (5, &["no", "yes"])] {
+                if let Ok(value) = cells[i].parse::<f64>() {
+                    let value = if (i - 1) % 2 == 0 { value.ln() } else { value };
+                    let level = levels.iter().enumerate();
+                    let level = level.filter(|(k, _)| {
+                        value > 1.2 * (*k as f64 - (levels.len() - 1) as f64 / 2.0)
+                    });
+                    cells[i] = level.last().map_or(levels[0], |(_, l)| l).to_string();
+                }
+            }
+        }
+        text += &(cells.join(",") + "\n");
+    }
+    scene.write("mixed.csv", text);
+    scene.does(&[
+        "grow",
+        "mixed.csv",
+        "--out",
+        "mixed.toml",
+        "--bootstraps",
+        "40",
+        "--rounds",
+        "1",
+    ]);
+    let file = ramp_io::ModelFile::read(&scene.path("mixed.toml")).unwrap();
+    let tree = file.build_tree(2).unwrap();
+    assert_eq!(
+        tree.robinson_foulds(&FactorTree::from_newick(RIGHT).unwrap()),
+        Ok(0),
+        "{}",
+        tree.draw()
+    );
+    scene.does(&["fit", "mixed.toml", "--out", "run", "--iterations", "20"]);
 }
 
 #[test]

@@ -66,6 +66,11 @@ impl Comparison {
                 Project::reopen(&run, folder, data.map(Path::to_path_buf))
             })
             .collect::<Result<Vec<_>>>()?;
+        Self::of_projects(folders, &projects)
+    }
+
+    /// Compares trained projects, each with what it is called, with the first of them: two at least.
+    pub fn of_projects(folders: &[PathBuf], projects: &[Project]) -> Result<Self> {
         for (other, folder) in projects.iter().zip(folders).skip(1) {
             same_data(&projects[0], &folders[0], other, folder)?;
         }

@@ -1,13 +1,15 @@
 //! Which change of a run's tree would explain more of rows that were not learned from: what modification indices are to structural
 //! equations, in nats.
 
-use crate::Result;
 use crate::change::{Effort, Surroundings, split_candidates};
 use crate::compare::paired;
-use crate::run::{Project, RunError};
+use crate::report::{ChangeGain, with_changes};
+use crate::run::{Project, Run, RunError, RunFolder};
+use crate::{Error, Result};
 use ramp::graph::{Change, FactorTree, VariableId};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Changes over more latents than these are not tried: the region would be most of the tree.
@@ -84,6 +86,37 @@ impl Diagnosis {
             rows: around.judged(),
             changes,
         }))
+    }
+
+    /// What the report lists.
+    pub fn listed(&self) -> Result<Vec<ChangeGain>> {
+        let changes = self.changes.iter();
+        changes
+            .map(|change| {
+                Ok(ChangeGain {
+                    sentence: change.sentence.clone(),
+                    gain: change.gain,
+                    standard_error: change.standard_error,
+                    p_value: change.p_value,
+                    newick: change.tree.to_newick()?,
+                })
+            })
+            .collect()
+    }
+
+    /// Lists the changes in the report of the run that they are of; whether it had room for them.
+    pub fn report(&self, run: &Run, folder: &Path) -> Result<bool> {
+        let path = run.report()?;
+        let page = std::fs::read_to_string(&path).map_err(|source| Error::File {
+            action: "read",
+            path,
+            source,
+        })?;
+        let Some(page) = with_changes(&page, &self.listed()?) else {
+            return Ok(false);
+        };
+        RunFolder::claim_finished(folder)?.replace_report(&page)?;
+        Ok(true)
     }
 }
 

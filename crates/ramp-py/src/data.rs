@@ -15,10 +15,10 @@ use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict, PyList, PyString, PyTuple};
-use ramp_io::Run;
 use ramp_io::array::{Array, ArrayValues};
 use ramp_io::source::{Content, SampleReader};
 use ramp_io::table::{BatchReader, TableReader, concat_rows, readable, table_of};
+use ramp_io::{Origin, Run};
 use std::panic::RefUnwindSafe;
 use std::path::PathBuf;
 use std::ptr::NonNull;
@@ -78,6 +78,14 @@ impl Data {
                 })
             }
         }))
+    }
+
+    /// Where it is, for whoever reads it more than once.
+    pub fn origin(self) -> ramp_io::Result<Origin> {
+        Ok(match self.content()? {
+            Ok(content) => Origin::Memory(content),
+            Err(path) => Origin::File(path),
+        })
     }
 
     /// As samples for a run, some at a time.

@@ -6,7 +6,7 @@ use crate::run::{OwnFolder, Run};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use ramp::train::{Control, Event, Observer, TrainError, read_records};
+use ramp::train::{Control, Event, Observer, Record, TrainError, read_records};
 use ramp_io::report::Shown;
 use ramp_io::run::{Account, Intent, RunFolder, kept_weights};
 use ramp_io::{Error, Findings, ModelFile, Project};
@@ -121,10 +121,27 @@ impl Observer for Watcher<'_> {
     }
 }
 
+/// What is left of a training that was stopped: measuring it and its page take seconds, and who presses Ctrl-C does not wait for them.
+pub struct Unmeasured {
+    project: Project,
+    shown: Shown,
+    records: Vec<Record>,
+    account: Account,
+}
+
+impl Unmeasured {
+    /// Measures what was learned and writes the run anew.
+    pub fn measure(mut self, place: &RunFolder) -> ramp_io::Result<Findings> {
+        self.project.learn_readout()?;
+        place.conclude(&self.project, &self.shown, &self.records, self.account)
+    }
+}
+
 /// How a training ended.
 struct Outcome {
     run: Run,
-    findings: Findings,
+    /// What the latents warn of; nothing where the training was stopped.
+    warnings: Vec<String>,
     iterations: usize,
     steps: usize,
     /// The iteration whose weights were kept, if validation samples chose it.
@@ -170,13 +187,7 @@ pub fn fit<'py>(
     found.set_item("iterations", outcome.iterations)?;
     found.set_item("steps", outcome.steps)?;
     found.set_item("iteration", outcome.iteration)?;
-    let warnings: Vec<&String> = outcome
-        .findings
-        .latents
-        .iter()
-        .flat_map(|l| &l.warnings)
-        .collect();
-    found.set_item("warnings", warnings)?;
+    found.set_item("warnings", outcome.warnings)?;
     let stopped = heard.filter(|_| outcome.stopped);
     Ok((outcome.run, found, stopped))
 }
@@ -246,23 +257,41 @@ fn train(
             (steps, None, kept, records)
         }
     };
-    let stopped = iteration.is_none() && steps < project.train.iterations;
+    let stopped = iteration.is_none() && steps < project.train.iterations
+        || heard.lock().is_ok_and(|h| h.is_some());
     project.align_signs()?;
-    project.learn_readout()?;
     let account = Account {
         name: name.into(),
         command: command.into(),
         kept,
         seconds: begun.elapsed().as_secs_f64(),
     };
-    let findings = place.conclude(&project, &shown, &records, account)?;
-    drop(place);
+    let iterations = project.train.iterations;
+    let left = Unmeasured {
+        project,
+        shown,
+        records,
+        account,
+    };
+    let (run, warnings) = if stopped {
+        place.finish_unmeasured(&left.project)?;
+        drop(place);
+        let run = Run::open_folder(own.path(), Some(own.clone()))?;
+        let unmeasured = Some(Mutex::new(Some(Box::new(left))));
+        (Run { unmeasured, ..run }, vec![])
+    } else {
+        let findings = left.measure(&place)?;
+        drop(place);
+        let latents = findings.latents.into_iter();
+        let run = Run::open_folder(own.path(), Some(own.clone()))?;
+        (run, latents.flat_map(|l| l.warnings).collect())
+    };
     Ok(Some(Outcome {
-        run: Run::open_folder(own.path(), Some(own.clone()))?,
-        findings,
-        iterations: project.train.iterations,
+        run,
+        warnings,
+        iterations,
         steps,
         iteration,
-        stopped: stopped || heard.lock().is_ok_and(|h| h.is_some()),
+        stopped,
     }))
 }

@@ -11,6 +11,7 @@ mod fit;
 mod posterior;
 mod run;
 mod table;
+mod which_tree;
 
 use pyo3::prelude::*;
 
@@ -25,5 +26,8 @@ fn _lib(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fit::check, module)?)?;
     module.add_function(wrap_pyfunction!(fit::settings, module)?)?;
     module.add_function(wrap_pyfunction!(draws::draws, module)?)?;
+    module.add_function(wrap_pyfunction!(which_tree::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(which_tree::diagnose, module)?)?;
+    module.add_function(wrap_pyfunction!(which_tree::grow, module)?)?;
     Ok(())
 }

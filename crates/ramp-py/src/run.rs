@@ -3,6 +3,7 @@
 use crate::data::Data;
 use crate::errors::{detached, exception};
 use crate::filter::Filter;
+use crate::fit::Unmeasured;
 use crate::posterior::posteriors;
 use crate::table::{Table, to_numpy};
 use numpy::IntoPyArray;
@@ -13,9 +14,11 @@ use ramp_io::arrow::{AsArray, RecordBatch, types::Float64Type};
 use ramp_io::report::data_of;
 use ramp_io::run::{Intent, RunFolder};
 use ramp_io::source::SampleReader;
-use ramp_io::stream::{Answers, Draws, Horizon, OutputOptions, PosteriorColumn, posterior_columns};
+use ramp_io::stream::{
+    Answers, Draws, Horizon, OutputOptions, PosteriorColumn, TOTAL, posterior_columns,
+};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 /// A folder of this process alone, removed with the last model that needs it.
@@ -60,7 +63,12 @@ pub struct Run {
     pub run: Arc<ramp_io::Run>,
     /// Where it is while it has not been saved.
     pub own: Option<Arc<OwnFolder>>,
+    /// Of a training that was stopped: what is left to measure. Weights are in the folder, the page and the readout are not.
+    pub unmeasured: Option<Mutex<Option<Box<Unmeasured>>>>,
 }
+
+/// Totals, what each latent adds, and cells with levels that training never saw.
+type Nats<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, u64);
 
 /// The name of a number of a latent: the latent's where it has one, with its place else.
 fn coordinate_name(latent: &str, column: &PosteriorColumn, single: bool) -> String {
@@ -76,7 +84,17 @@ impl Run {
         Ok(Run {
             run: Arc::new(ramp_io::Run::open(folder)?),
             own,
+            unmeasured: None,
         })
+    }
+
+    /// The same run once more.
+    pub fn again(&self) -> Self {
+        Run {
+            run: self.run.clone(),
+            own: self.own.clone(),
+            unmeasured: None,
+        }
     }
 
     /// The latents with the numbers that describe each: of a chain, the one latent.
@@ -147,6 +165,28 @@ impl Run {
     #[staticmethod]
     fn open(py: Python<'_>, folder: PathBuf) -> PyResult<Self> {
         detached(py, || Run::open_folder(&folder, None))
+    }
+
+    /// Whether the page and the readout are still to come, as the training was stopped.
+    #[getter]
+    fn is_unmeasured(&self) -> bool {
+        self.unmeasured.is_some()
+    }
+
+    /// The same run with everything measured: for a training that was stopped, who asks for it waits.
+    fn measured(&self, py: Python<'_>) -> PyResult<Self> {
+        detached(py, || {
+            let folder = self.own.as_ref();
+            if let (Some(left), Some(own)) = (&self.unmeasured, folder) {
+                // Others that ask meanwhile find it done.
+                let mut left = left.lock().unwrap_or_else(|e| e.into_inner());
+                if let Some(left) = left.take() {
+                    left.measure(&RunFolder::claim(own.path(), Intent::Resume, &[])?)?;
+                }
+                return Run::open_folder(own.path(), Some(own.clone()));
+            }
+            Ok(self.again())
+        })
     }
 
     /// The files of a run as bytes, for pickling.
@@ -344,6 +384,33 @@ impl Run {
             matrix(answers, |name| name.ends_with(".free_energy"))
         })?;
         Ok((to_numpy(py, values, &[rows, width])?, unseen))
+    }
+
+    /// How much the tree explains of every row in all, and what each latent adds, `[row, latent]`: what `ramp score --total` writes. Of sequences in
+    /// arrays a row is a sequence; where every row is a step of one, its own part stands for the whole.
+    fn total<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Nats<'py>> {
+        let data = Data::of(data)?;
+        let (values, rows, width, unseen) = detached(py, || {
+            let reader = data.reader(&self.run, false)?;
+            let answers = self.run.total(reader, OutputOptions::default())?;
+            let ending = format!(".{TOTAL}");
+            matrix(answers, |name| name == TOTAL || name.ends_with(&ending))
+        })?;
+        // The first column is the whole, unless there is but one.
+        let whole = values.iter().copied().step_by(width.max(1)).collect();
+        let first = usize::from(width > 1);
+        let parts = values
+            .chunks_exact(width.max(1))
+            .flat_map(|row| &row[first..]);
+        Ok((
+            to_numpy(py, whole, &[rows])?,
+            to_numpy(
+                py,
+                parts.copied().collect(),
+                &[rows, width - first.min(width)],
+            )?,
+            unseen,
+        ))
     }
 
     /// The table that `ramp impute` writes.

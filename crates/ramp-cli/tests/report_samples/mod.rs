@@ -26,6 +26,16 @@ fn variable(name: &str, latent: bool) -> Variable {
     }
 }
 
+fn change(sentence: &str, gain: f64, standard_error: f64, p_value: f64) -> ChangeGain {
+    ChangeGain {
+        sentence: sentence.into(),
+        gain,
+        standard_error,
+        p_value,
+        newick: "(a,b,c)z;".into(),
+    }
+}
+
 fn contributions(parts: &[(&str, f64)]) -> Vec<Contribution> {
     let contribution = |(from, nats): &(&str, f64)| Contribution {
         from: (*from).into(),
@@ -225,6 +235,20 @@ pub fn questionnaire() -> Report {
         facts: facts(0),
         sequence: None,
         over_time: None,
+        changes: vec![
+            change(
+                "resentful belongs to anxiety rather than anger",
+                0.031,
+                0.004,
+                1e-9,
+            ),
+            change(
+                "one latent in place of anger and fatigue",
+                -0.044,
+                0.006,
+                1.0,
+            ),
+        ],
     }
 }
 
@@ -371,6 +395,7 @@ pub fn chain() -> Report {
                 },
             ],
         }),
+        changes: vec![],
     }
 }
 
@@ -516,6 +541,7 @@ pub fn mixed() -> Report {
         facts: facts(7),
         sequence: None,
         over_time: None,
+        changes: vec![],
     }
 }
 
@@ -599,6 +625,9 @@ pub fn hostile() -> Report {
             .iter_mut()
             .for_each(|b| b.from = name());
         latent.coordinates.iter_mut().for_each(|c| c.label = name());
+    }
+    for change in &mut report.changes {
+        change.sentence = name();
     }
     report.facts = HOSTILE
         .iter()

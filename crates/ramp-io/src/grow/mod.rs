@@ -22,9 +22,9 @@ use crate::change::Effort;
 use crate::encode::Encoding;
 use crate::model_file::{ModelFile, TreeSettings};
 use crate::run::Project;
-use crate::table::{Use, open_table, summarize};
+use crate::table::{Use, summarize};
 use crate::total::{TreeTotal, some};
-use crate::{Error, Result};
+use crate::{Error, Origin, Result};
 use ramp::graph::FactorTree;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -63,6 +63,22 @@ pub enum GrowError {
     Keep {
         /// What is wrong.
         source: ramp::graph::GraphError,
+    },
+    /// There is no state to go on from.
+    #[error("there is nothing to go on from: `{}` cannot be read ({source}); grow without --resume", path.display())]
+    NoState {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The state to go on from is not as it was written.
+    #[error("`{}` is damaged ({source}); take it away, or grow without --resume", path.display())]
+    DamagedState {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        source: serde_json::Error,
     },
     /// What was left of an earlier growth does not belong here.
     #[error("`{}` is of other data or of another --keep; take it away, or grow without --resume", path.display())]
@@ -132,6 +148,26 @@ pub enum Progress {
     },
 }
 
+impl Progress {
+    /// What is being done, in words.
+    pub fn stage(&self) -> String {
+        match self {
+            Progress::Bootstrap { .. } => "joining".into(),
+            Progress::Fit { round, .. } => format!("round {round}: fitting the tree"),
+            Progress::Changes { round, .. } => format!("round {round}: trying changes"),
+        }
+    }
+
+    /// How much of it is done, and of how much.
+    pub fn share(&self) -> (usize, usize) {
+        match *self {
+            Progress::Bootstrap { done, all }
+            | Progress::Fit { done, all, .. }
+            | Progress::Changes { done, all, .. } => (done, all),
+        }
+    }
+}
+
 /// A tree that was grown.
 #[derive(Clone, Debug)]
 pub struct Grown {
@@ -161,13 +197,14 @@ impl Grown {
 /// Grows a tree from a table. `progress` hears how far it is and says whether to stop; then the result is `None`, and `resume` with the state
 /// that `save` was given last goes on from there.
 pub fn grow(
-    path: &Path,
+    origin: &Origin,
     settings: &GrowSettings,
     resume: Option<State>,
     save: &mut dyn FnMut(&State) -> Result<()>,
     progress: &(dyn Fn(Progress) -> bool + Sync),
 ) -> Result<Option<Grown>> {
-    let mut reader = open_table(path)?;
+    let path = origin.name();
+    let mut reader = origin.table()?;
     let summaries = summarize(reader.as_mut())?;
     let mut left_out = vec![];
     let mut columns = vec![];
@@ -189,8 +226,7 @@ pub fn grow(
     let clades: Vec<Split> = groups.iter().map(|(clade, _)| clade.clone()).collect();
     let star = Sketch::star(columns.len());
     let star = star.tree(&columns, &naming::names(&star, &columns, &taken))?;
-    let file = model_file(path, &star, settings.seed)?;
-    let project = Project::prepare(file)?;
+    let project = origin.prepare(model_file(&star, settings.seed)?)?;
     let state_key = format!(
         "{:?}",
         (project.data.fingerprint(), &settings.keep, settings.seed)
@@ -229,7 +265,7 @@ pub fn grow(
         (first.clone(), vec![], None)
     } else {
         let searched = search::Search {
-            path,
+            origin,
             settings,
             key: state_key,
             kept: groups
@@ -268,12 +304,11 @@ pub fn grow(
 }
 
 /// A model file for a tree over the columns of a table.
-pub(crate) fn model_file(path: &Path, tree: &FactorTree, seed: u64) -> Result<ModelFile> {
+pub(crate) fn model_file(tree: &FactorTree, seed: u64) -> Result<ModelFile> {
     let mut file = ModelFile {
         tree: TreeSettings::Newick(tree.to_newick()?),
         ..ModelFile::default()
     };
-    file.data.file = Some(path.into());
     file.data.validation = VALIDATION;
     file.train
         .insert("seed".into(), i64::try_from(seed).unwrap_or(0).into());

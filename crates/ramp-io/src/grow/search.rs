@@ -1,14 +1,15 @@
 //! Changes by the yardstick: the whole tree is fitted, changes are tried around it, those that gain more than their error are made, and
 //! again.
 
-use super::{GrowSettings, Progress, model_file};
-use crate::Result;
+use super::{GrowError, GrowSettings, Progress, model_file};
 use crate::change::{Surroundings, split_candidates};
 use crate::diagnose::{TriedChange, gains};
 use crate::run::Project;
 use crate::total::TreeTotal;
+use crate::{Origin, Result};
 use ramp::graph::{Change, FactorTree, VariableId};
 use ramp::model::Model;
+use ramp::storage::write_atomically;
 use ramp::train::{Control, Event, TrainError, Trainer};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,11 +52,33 @@ pub struct State {
     pub accepted: Vec<Accepted>,
 }
 
+impl State {
+    /// Reads what was kept.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|source| GrowError::NoState {
+            path: path.into(),
+            source,
+        })?;
+        Ok(
+            serde_json::from_str(&text).map_err(|source| GrowError::DamagedState {
+                path: path.into(),
+                source,
+            })?,
+        )
+    }
+
+    /// Keeps it in a file, whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        Ok(write_atomically(path, text.as_bytes())?)
+    }
+}
+
 /// A tree, what was changed on the way to it, and what it explains.
 pub(super) type Found = (FactorTree, Vec<Accepted>, Option<TreeTotal>);
 
 pub(super) struct Search<'a> {
-    pub path: &'a Path,
+    pub origin: &'a Origin,
     pub settings: &'a GrowSettings,
     pub key: String,
     /// Divisions that must stay.
@@ -83,7 +106,8 @@ impl Search<'_> {
             (self.save)(&state)?;
             let round = state.rounds + 1;
             let tree = FactorTree::from_newick(&state.newick)?;
-            let mut project = Project::prepare(model_file(self.path, &tree, self.settings.seed)?)?;
+            let file = model_file(&tree, self.settings.seed)?;
+            let mut project = self.origin.prepare(file)?;
             if let Some(before) = &before {
                 carry_over(before, &mut project.model);
             }

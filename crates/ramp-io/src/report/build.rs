@@ -151,6 +151,7 @@ pub fn build(
         }),
         ranks: findings.calibration.as_ref().map(held_out_ranks),
         over_time: over_time(project)?,
+        changes: vec![],
     })
 }
 

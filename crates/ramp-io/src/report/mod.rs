@@ -6,7 +6,7 @@ mod page;
 
 pub use build::{Shown, build};
 pub use page::{
-    Band, Contribution, Coordinate, DataColumn, FreeEnergy, HeldOutRanks, ItemCurve, Latent,
-    MissingPattern, OverTime, Prior, Report, Sequence, StepCurve, TrainingPoint, Values, Variable,
-    data_of, page,
+    Band, ChangeGain, Contribution, Coordinate, DataColumn, FreeEnergy, HeldOutRanks, ItemCurve,
+    Latent, MissingPattern, OverTime, Prior, Report, Sequence, StepCurve, TrainingPoint, Values,
+    Variable, data_of, page, with_changes, with_changes_of,
 };

@@ -51,6 +51,23 @@ pub struct Report {
     pub sequence: Option<Sequence>,
     /// For sequences: one of them, and what is foretold of it.
     pub over_time: Option<OverTime>,
+    /// What changes of the tree gain, once they have been tried. The last of the fields: [`with_changes`] puts others in its place.
+    pub changes: Vec<ChangeGain>,
+}
+
+/// What one change of the tree gains.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ChangeGain {
+    /// The change, in words.
+    pub sentence: String,
+    /// Nats a held-out row more.
+    pub gain: f64,
+    /// The standard error of that.
+    pub standard_error: f64,
+    /// Corrected for how many were tried.
+    pub p_value: f64,
+    /// The tree after it.
+    pub newick: String,
 }
 
 /// Ranks of held-out cells, each hidden in turn, among what they may be.
@@ -285,13 +302,14 @@ fn short<S: Serializer>(values: &[f32], serializer: S) -> Result<S::Ok, S::Error
 }
 
 /// In the order in which the page runs them: each uses only what stands before it, and `start.js` calls them all.
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 11] = [
     include_str!("page.js"),
     include_str!("summary.js"),
     include_str!("tree.js"),
     include_str!("curves.js"),
     include_str!("items.js"),
     include_str!("ranks.js"),
+    include_str!("changes.js"),
     include_str!("over_time.js"),
     include_str!("scatter.js"),
     include_str!("missing.js"),
@@ -343,9 +361,51 @@ pub fn data_of(page: &str) -> Option<&str> {
     Some(data.split_once("</script")?.0.trim())
 }
 
-/// The report as JSON in which no character can end a script element or start a comment; JSON allows all of these only
+/// Where the changes stand: at the end, and no text inside the data can look like it, as quotes in texts are escaped.
+const CHANGES_MARK: &str = "\"changes\":[";
+
+/// A page with other changes in its list; `None` for a page that has no room for one.
+///
+/// ```
+/// use ramp_io::report::{ChangeGain, Report, data_of, page, with_changes};
+///
+/// let html = page(&Report::default());
+/// let change = ChangeGain {
+///     sentence: "q7 belongs to anger rather than anxiety".into(),
+///     gain: 0.031,
+///     standard_error: 0.004,
+///     p_value: 0.001,
+///     newick: "((q1,q2)anxiety,(q3,q7)anger)distress;".into(),
+/// };
+/// let listed = with_changes(&html, &[change]).unwrap();
+/// assert!(data_of(&listed).unwrap().contains("q7 belongs to anger"));
+/// assert_eq!(with_changes(&listed, &[]).unwrap(), html);
+/// ```
+pub fn with_changes(page: &str, changes: &[ChangeGain]) -> Option<String> {
+    put_changes(page, &json(&changes))
+}
+
+/// A page with the changes that are listed in another; as it is where that lists none.
+pub fn with_changes_of(page: &str, other: &str) -> String {
+    let listed = data_of(other).and_then(|data| {
+        let start = data.rfind(CHANGES_MARK)? + CHANGES_MARK.len() - 1;
+        data[start..].strip_suffix('}')
+    });
+    let put = listed.and_then(|listed| put_changes(page, listed));
+    put.unwrap_or_else(|| page.into())
+}
+
+fn put_changes(page: &str, list: &str) -> Option<String> {
+    let data = data_of(page)?;
+    let start = data.as_ptr() as usize - page.as_ptr() as usize;
+    let mark = start + data.rfind(CHANGES_MARK)? + CHANGES_MARK.len() - 1;
+    let end = start + data.strip_suffix('}')?.len();
+    Some([&page[..mark], list, &page[end..]].concat())
+}
+
+/// The report, or a part of it, as JSON in which no character can end a script element or start a comment; JSON allows all of these only
 /// within strings, where an escape means the same.
-fn json(report: &Report) -> String {
+fn json(report: &impl Serialize) -> String {
     let plain =
         serde_json::to_string(report).expect("structs of text and numbers always serialise");
     let mut safe = String::with_capacity(plain.len());

@@ -27,6 +27,7 @@ function showTheme() {
 showTheme();
 drawSummary();
 drawLatents();
+drawChanges();
 drawFacts();
 prepareScatter();
 drawFigures();

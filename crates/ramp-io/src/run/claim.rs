@@ -210,11 +210,25 @@ impl RunFolder {
 
     /// Writes a trained project with its report. The run that was there before stays whole until this one is.
     pub fn finish(&self, project: &Project, report: &str) -> Result<()> {
+        self.write(project, report, write_readout)
+    }
+
+    /// The same in a moment, for a training that was stopped: what takes long is left out, which is the report and how gaps are read off the rest of a row.
+    pub fn finish_unmeasured(&self, project: &Project) -> Result<()> {
+        self.write(project, "", |_, _| Ok(()))
+    }
+
+    fn write(
+        &self,
+        project: &Project,
+        report: &str,
+        readout: impl FnOnce(&Project, &Path) -> Result<()>,
+    ) -> Result<()> {
         let records = records_file(&self.checkpoints());
         self.replace(None, |stage| {
             write_atomically(&stage.join(MODEL), project.settings.as_bytes())?;
             write_support(project, stage)?;
-            write_readout(project, stage)?;
+            readout(project, stage)?;
             if records.exists() {
                 copy(&records, &stage.join(METRICS))?;
             }

@@ -13,7 +13,12 @@ impl Project {
         if let Some(data) = data {
             file.data.file = Some(data);
         }
-        let mut project = Project::prepare(file)?;
+        Project::prepare(file)?.with_weights_of(run, folder)
+    }
+
+    /// Puts a run's weights into the model of the data that it was fitted to.
+    pub(crate) fn with_weights_of(mut self, run: &Run, folder: &Path) -> Result<Self> {
+        let project = &mut self;
         let same = project.model.spec() == run.model.spec()
             && project.encoder == run.encoder
             && project.training.len() == run.population
@@ -28,6 +33,6 @@ impl Project {
             .model
             .parameters_mut()
             .copy_from_slice(run.model.parameters());
-        Ok(project)
+        Ok(self)
     }
 }

@@ -14,6 +14,11 @@ pub enum SourceError {
         /// The file, if it is one.
         path: Option<PathBuf>,
     },
+    /// Arrays where columns are needed.
+    #[error(
+        "this needs a table with a column for every observation; these are arrays of several axes"
+    )]
+    NotATable,
     /// A row that belongs to no sequence.
     #[error(
         "column `{column}` does not say which sequence data row {row} belongs to; fill it or take the row out"

@@ -36,6 +36,7 @@ pub use answers::{Answers, FilledCells, Progress, SampleSource, Written, check_o
 pub use error::StreamError;
 pub use forecast::Horizon;
 pub use impute::Draws;
+pub use infer::TOTAL;
 pub use layout::OutputOptions;
 pub use over_time::{ColumnBand, LatentBand, OverTime};
 pub use posterior_columns::{PosteriorColumn, posterior_columns, posterior_values};

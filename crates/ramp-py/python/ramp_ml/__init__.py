@@ -14,6 +14,7 @@ generative model. Then every latent of every sample has a posterior.
 True
 """
 
+from . import datasets
 from ._chain import Chain
 from ._errors import MissingColumnError, RampWarning
 from ._estimator import Ramp
@@ -21,11 +22,17 @@ from ._filter import Belief, Filter
 from ._lib import __version__
 from ._posterior import LatentPosterior, Posterior
 from ._table import Table
+from ._which_tree import Change, ComparedModel, Comparison, Diagnosis, Grown, compare, grow
 
 __all__ = [
     "Belief",
     "Chain",
+    "Change",
+    "ComparedModel",
+    "Comparison",
+    "Diagnosis",
     "Filter",
+    "Grown",
     "LatentPosterior",
     "MissingColumnError",
     "Posterior",
@@ -33,4 +40,7 @@ __all__ = [
     "RampWarning",
     "Table",
     "__version__",
+    "compare",
+    "datasets",
+    "grow",
 ]

@@ -9,33 +9,28 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from . import _lib, _sklearn, _table
-from ._chain import Chain
+from . import _lib
 from ._data import Source, source_of
 from ._errors import RampWarning
-from ._filter import Filter
-from ._posterior import LatentPosterior, Posterior
+from ._inference import Inference
+from ._pictures import Pictures
 from ._progress import progress_bar
 from ._settings import model_file, parameters_of, seed_of
-from ._tree import Drawing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from typing_extensions import Self
 
-    Array = npt.NDArray[np.float64]
-else:
-    Array = Any
+    from ._chain import Chain
 
 __all__ = ["Ramp"]
 
 log = logging.getLogger("ramp_ml")
 
 
-class Ramp(_sklearn.Manners):
+class Ramp(Inference, Pictures):
     """Uncovers the latent variables behind data whose dependencies form a tree.
 
     Every setting of the model file is a parameter of the same name; what is None is left to the library, which has good defaults for
@@ -117,7 +112,8 @@ class Ramp(_sklearn.Manners):
     latents_ : list of str
         The latents, in the order of the tree.
     free_energy_ : dict
-        How much each latent explains of what hangs on it, in nats a sample: on held-out samples where there are any.
+        How much each latent explains of what hangs on it, in nats a sample: on held-out samples where there are any. Free energies overlap;
+        ``score`` says how much the whole tree explains.
     n_iter_ : int
         Iterations that training took.
     n_features_in_ : int
@@ -127,21 +123,13 @@ class Ramp(_sklearn.Manners):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from ramp_ml import Ramp
-    >>> rng = np.random.default_rng(0)
-    >>> distress = rng.normal(size=500)
-    >>> anxiety, anger = distress + rng.normal(size=500), distress + rng.normal(size=500)
-    >>> data = {f"q{i}": anxiety + rng.normal(size=500) for i in (1, 2, 3)}
-    >>> data |= {f"q{i}": anger + rng.normal(size=500) for i in (4, 5, 6)}
+    >>> from ramp_ml import Ramp, datasets
+    >>> data = datasets.make_questionnaire(500, missing=0.1)
     >>> model = Ramp("((q1,q2,q3)anxiety,(q4,q5,q6)anger)distress;", random_state=0, verbose=False)
-    >>> found = model.fit_transform(data)
-    >>> found.shape
+    >>> model.fit_transform(data).shape
     (500, 3)
     >>> model.get_feature_names_out().tolist()
     ['distress', 'anxiety', 'anger']
-    >>> bool(abs(np.corrcoef(found[:, 1], anxiety)[0, 1]) > 0.7)
-    True
     """
 
     def __init__(
@@ -237,12 +225,9 @@ class Ramp(_sklearn.Manners):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> data = {f"q{i}": rng.normal(size=200) for i in (1, 2, 3)}
-        >>> Ramp("(q1,q2,q3)calm;", iterations=10, verbose=False).fit(data).latents_
-        ['calm']
+        >>> from ramp_ml import Ramp, datasets
+        >>> Ramp("(q1,q2,q3)anxiety;", iterations=10, verbose=False).fit(datasets.make_questionnaire()).latents_
+        ['anxiety']
         """
         return self._fit(X, resume, stacklevel=3)
 
@@ -277,6 +262,7 @@ class Ramp(_sklearn.Manners):
         self._take(run)
         self.n_iter_ = found["steps"]
         self._remember(source)
+        self._hold(X)
         log.info("%d of %d iterations", found["steps"], found["iterations"])
         for warning in found["warnings"]:
             warnings.warn(warning, RampWarning, stacklevel=stacklevel)
@@ -293,266 +279,29 @@ class Ramp(_sklearn.Manners):
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Learns from data and gives its posterior means.
 
-        >>> import numpy as np
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> data = {f"q{i}": rng.normal(size=200) for i in (1, 2, 3)}
-        >>> Ramp("(q1,q2,q3)calm;", iterations=10, verbose=False).fit_transform(data).shape
-        (200, 1)
+        >>> from ramp_ml import Ramp, datasets
+        >>> Ramp("(q1,q2,q3)anxiety;", iterations=10, verbose=False).fit_transform(datasets.make_questionnaire()).shape
+        (300, 1)
         """
         self._fit(X, False, stacklevel=3)
         return self.transform(X)
-
-    # What a fitted model says of data.
-
-    def transform(self, X: Any) -> Any:
-        """Posterior means, a row for every row and a column for every coordinate; of arrays of sequences ``[sample, time, coordinate]``.
-
-        >>> import pandas as pd
-        >>> import numpy as np
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> frame = pd.DataFrame(rng.normal(size=(200, 3)), columns=["q1", "q2", "q3"])
-        >>> model = Ramp("(q1,q2,q3)calm;", iterations=10, verbose=False).fit(frame)
-        >>> list(model.set_output(transform="pandas").transform(frame).columns)
-        ['calm']
-        """
-        run, source = self._ready(X)
-        means, unseen = run.transform(source.payload)
-        _warn_unseen(unseen)
-        return self._output(means, source)
-
-    def posterior(self, X: Any) -> Posterior:
-        """Posteriors of all latents: means, standard deviations, natural parameters and draws.
-
-        >>> import numpy as np
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> data = {f"q{i}": rng.normal(size=200) for i in (1, 2, 3)}
-        >>> model = Ramp("(q1,q2,q3)calm;", iterations=10, verbose=False).fit(data)
-        >>> model.posterior(data)["calm"].sd.shape
-        (200,)
-        """
-        run, source = self._ready(X)
-        found = run.posterior(source.payload)
-        _warn_unseen(found["unseen"])
-        coordinates = {name: names for name, _, names in run.latents()}
-        latents = []
-        for name, family, mean, sd, natural in found["latents"]:
-            names = coordinates[name]
-            if len(names) == 1:
-                mean, sd = mean[..., 0], sd[..., 0]
-            latents.append(LatentPosterior(name, family, names, mean, sd, natural))
-        return Posterior(latents, found.get("samples"), found.get("steps"))
-
-    def infer(self, X: Any, *, keep: Sequence[str] = (), long: bool = False) -> Any:
-        """The table that ``ramp infer`` writes: mean and standard deviation of every coordinate, or probabilities of levels.
-
-        Parameters
-        ----------
-        X : see ``fit``
-        keep : list of str
-            Columns of the data to keep in front.
-        long : bool, default False
-            For sequences in arrays: one row for every time step.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> data = {f"q{i}": rng.normal(size=200) for i in (1, 2, 3)}
-        >>> model = Ramp("(q1,q2,q3)calm;", iterations=10, verbose=False).fit(data)
-        >>> list(model.infer(data, keep=["q1"]))
-        ['q1', 'calm.mean', 'calm.sd']
-        """
-        run, source = self._ready(X)
-        table, unseen = run.infer(source.payload, list(keep), long)
-        _warn_unseen(unseen)
-        return _table.like(table, source)
-
-    def infer_batches(
-        self, batches: Iterable[Any], *, keep: Sequence[str] = ()
-    ) -> Iterator[Any]:
-        """``infer`` for one ``pyarrow.RecordBatch`` after the other, in the memory of one: where the data are.
-
-        Rows are independent, so any engine that cuts a table into batches can run it: Dask, Ray Data, Spark (see the book,
-        "From a laptop to a cluster"). A fitted model can be pickled to their workers.
-
-        Parameters
-        ----------
-        batches : iterable of pyarrow.RecordBatch
-            With the columns that the model was fitted on, and those to keep.
-        keep : list of str
-            Columns of the data to keep in front.
-
-        Yields
-        ------
-        pyarrow.RecordBatch
-            One for each that has rows, in order, row for row.
-
-        Examples
-        --------
-        >>> import numpy as np, pyarrow as pa
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> table = pa.table({f"q{i}": rng.normal(size=200) for i in (1, 2, 3)})
-        >>> model = Ramp("(q1,q2,q3)calm;", iterations=10, verbose=False).fit(table)
-        >>> parts = list(model.infer_batches(table.to_batches(max_chunksize=64)))
-        >>> [part.num_rows for part in parts]
-        [64, 64, 64, 8]
-        >>> pa.Table.from_batches(parts).equals(model.infer(table))
-        True
-        """
-        if isinstance(self.tree, Chain):
-            raise ValueError(
-                "the rows of a sequence may lie in several batches; give `infer` whole sequences instead"
-            )
-        self._fitted()
-        for batch in batches:
-            if batch.num_rows:
-                table = self.infer(batch, keep=keep).combine_chunks()
-                yield from table.to_batches()
-
-    def score_samples(self, X: Any, *, by_latent: bool = False) -> Array:
-        """How much better each row's parts are explained together than apart, in nats: low values flag rows whose parts do not belong together.
-
-        Parameters
-        ----------
-        X : see ``fit``
-        by_latent : bool, default False
-            Whether every latent has a column, in place of their mean.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> data = {f"q{i}": rng.normal(size=200) for i in (1, 2, 3)}
-        >>> model = Ramp("(q1,q2,q3)calm;", iterations=10, verbose=False).fit(data)
-        >>> model.score_samples(data).shape, model.score_samples(data, by_latent=True).shape
-        ((200,), (200, 1))
-        """
-        run, source = self._ready(X)
-        scores, unseen = run.score(source.payload)
-        _warn_unseen(unseen)
-        if by_latent:
-            return scores
-        with warnings.catch_warnings():
-            # A row without any observation has no score.
-            warnings.simplefilter("ignore", RuntimeWarning)
-            return np.nanmean(scores, axis=1) if scores.size else scores[:, 0]
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """The mean of ``score_samples``, in nats a row: what ``GridSearchCV`` compares.
-
-        >>> import numpy as np
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> data = {f"q{i}": rng.normal(size=200) for i in (1, 2, 3)}
-        >>> model = Ramp("(q1,q2,q3)calm;", iterations=10, verbose=False).fit(data)
-        >>> isinstance(model.score(data), float)
-        True
-        """
-        return float(np.nanmean(self.score_samples(X)))
-
-    def impute(self, X: Any, *, draws: int | None = None, random_state: int = 0) -> Any:
-        """Fills what is missing, and only that: numbers by their conditional mean, categories by the likeliest level.
-
-        Parameters
-        ----------
-        X : see ``fit``
-            Tables only.
-        draws : int, optional
-            Give so many copies of every row, filled with draws and told apart by a column ``draw``, in place of one best guess.
-        random_state : int, default 0
-            The seed of the draws.
-
-        Returns
-        -------
-        table
-            Of the same library as ``X``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> calm = rng.normal(size=300)
-        >>> data = {f"q{i}": calm + rng.normal(size=300) for i in (1, 2, 3)}
-        >>> data["q1"][:50] = np.nan
-        >>> model = Ramp("(q1,q2,q3)calm;", iterations=30, verbose=False).fit(data)
-        >>> bool(np.isnan(model.impute(data)["q1"]).any())
-        False
-        >>> len(model.impute(data, draws=5)["draw"])
-        1500
-        """
-        run, source = self._ready(X)
-        table, unseen = run.impute(source.payload, draws, random_state)
-        _warn_unseen(unseen)
-        if source.kind == "numpy" and draws is None:
-            return np.column_stack([table.column(i) for i in range(len(table.column_names))])
-        return _table.like(table, source)
-
-    def forecast(self, X: Any, *, steps: int, interval: float = 0.8) -> Any:
-        """The next steps of every sequence, a row each: the latent's posterior, and for every number its mean and an interval.
-
-        Parameters
-        ----------
-        X : see ``fit``
-        steps : int
-            Steps after the end of every sequence.
-        interval : float, default 0.8
-            The chance that a value lies in its interval.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from ramp_ml import Chain, Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> walks = {"walk": rng.normal(size=(40, 12)).cumsum(axis=1).astype(np.float32)}
-        >>> model = Ramp(Chain(observe=["walk"]), iterations=20, verbose=False).fit(walks)
-        >>> len(model.forecast(walks, steps=3))
-        120
-        """
-        run, source = self._ready(X)
-        table, unseen = run.forecast(source.payload, steps, interval)
-        _warn_unseen(unseen)
-        return _table.like(table, source)
-
-    def filter(self) -> Filter:
-        """A filter that has seen nothing: what is known about the present of a sequence, one step after the other.
-
-        >>> import numpy as np
-        >>> from ramp_ml import Chain, Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> walks = {"walk": rng.normal(size=(40, 12)).cumsum(axis=1).astype(np.float32)}
-        >>> model = Ramp(Chain(observe=["walk"]), iterations=20, verbose=False).fit(walks)
-        >>> online = model.filter()
-        >>> belief = online.step({"walk": 0.5})
-        >>> belief.mean.shape
-        (1,)
-        """
-        run = self._fitted()
-        return Filter(run.filter(), run.columns)
 
     # Saving and loading.
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes the run folder that the command reads: ``ramp infer PATH --data …``.
 
-        >>> import numpy as np, tempfile
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> data = {f"q{i}": rng.normal(size=200) for i in (1, 2, 3)}
-        >>> model = Ramp("(q1,q2,q3)calm;", iterations=10, verbose=False).fit(data)
+        >>> import tempfile
+        >>> from ramp_ml import Ramp, datasets
+        >>> data = datasets.make_questionnaire()
+        >>> model = Ramp("(q1,q2,q3)anxiety;", iterations=10, verbose=False).fit(data)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     model.save(folder + "/run")
         ...     again = Ramp.load(folder + "/run")
         >>> bool((again.transform(data) == model.transform(data)).all())
         True
         """
-        self._fitted().save(os.fspath(path), overwrite)
+        self._measured().save(os.fspath(path), overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -580,10 +329,11 @@ class Ramp(_sklearn.Manners):
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        run = state.pop("_run", None)
         state.pop("_page", None)
-        if run is not None:
-            state["_files"] = run.files()
+        # A pickle has the run, not the data.
+        state.pop("_held", None)
+        if state.pop("_run", None) is not None:
+            state["_files"] = self._measured().files()
             # The state of a stopped training stays where it was.
             state["_stopped"] = False
         return state
@@ -594,113 +344,6 @@ class Ramp(_sklearn.Manners):
         self.__dict__.update(state)
         if files is not None:
             self._run = _lib.Run.from_files(list(files.items()))
-
-    # Looking at it.
-
-    def report(self) -> Any:
-        """The page of the fit: shown in a notebook, opened in a browser elsewhere.
-
-        >>> import numpy as np
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> data = {f"q{i}": rng.normal(size=200) for i in (1, 2, 3)}
-        >>> model = Ramp("(q1,q2,q3)calm;", iterations=10, verbose=False).fit(data)
-        >>> page = model.report().html
-        >>> "<title>Ramp" in page
-        True
-        """
-        from ._report import Page
-
-        page = Page(self._fitted().report())
-        page.show()
-        return page
-
-    def _repr_html_(self) -> str:
-        return self._drawing().html(repr(self))
-
-    def plot_tree(self, ax: Any = None) -> Any:
-        """Draws the tree with what each latent explains; matplotlib's axes.
-
-        >>> import matplotlib; matplotlib.use("agg")
-        >>> from ramp_ml import Ramp
-        >>> axes = Ramp("((q1,q2)calm,(q3,q4)kind)mood;").plot_tree()
-        """
-        from . import _plots
-
-        return _plots.tree(self._drawing(), ax)
-
-    def plot_training(self, ax: Any = None) -> Any:
-        """Draws the free energy over the iterations, on training and on validation samples.
-
-        >>> import matplotlib; matplotlib.use("agg")
-        >>> import numpy as np
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> data = {f"q{i}": rng.normal(size=200) for i in (1, 2, 3)}
-        >>> axes = Ramp("(q1,q2,q3)calm;", iterations=20, verbose=False).fit(data).plot_training()
-        >>> axes.get_xlabel()
-        'iteration'
-        """
-        from . import _plots
-
-        return _plots.training(self._report(), ax)
-
-    def plot_items(self, ax: Any = None) -> Any:
-        """Draws the mean of the latent by the answers to each of its items.
-
-        >>> import matplotlib; matplotlib.use("agg")
-        >>> import numpy as np
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> calm = rng.normal(size=300)
-        >>> data = {f"q{i}": np.clip(np.round(calm + rng.normal(size=300)), -2, 2) for i in (1, 2, 3)}
-        >>> axes = Ramp("(q1,q2,q3)calm;", iterations=20, verbose=False).fit(data).plot_items()
-        """
-        from . import _plots
-
-        return _plots.items(self._report(), ax)
-
-    def plot_latents(
-        self,
-        x: str | None = None,
-        y: str | None = None,
-        *,
-        color: str | None = None,
-        ax: Any = None,
-    ) -> Any:
-        """Draws two coordinates of the latents for some of the rows that were learned from, coloured by a column of the data; one
-        coordinate is drawn as a histogram.
-
-        >>> import matplotlib; matplotlib.use("agg")
-        >>> import numpy as np
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> data = {f"q{i}": rng.normal(size=200) for i in range(1, 5)}
-        >>> model = Ramp("((q1,q2)calm,(q3,q4)kind)mood;", iterations=20, verbose=False).fit(data)
-        >>> axes = model.plot_latents("calm", "kind", color="q1")
-        >>> axes.get_xlabel(), axes.get_ylabel()
-        ('calm', 'kind')
-        """
-        from . import _plots
-
-        return _plots.latents(self._report(), x, y, color, ax)
-
-    def plot_forecast(self, name: str | None = None, ax: Any = None) -> Any:
-        """Draws a sequence over its last steps and what is foretold of it, with an interval: a column, or a coordinate of the latent.
-
-        >>> import matplotlib; matplotlib.use("agg")
-        >>> import pandas as pd, numpy as np
-        >>> from ramp_ml import Chain, Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> walk = pd.DataFrame({"who": np.repeat(np.arange(40), 12), "place": rng.normal(size=480)})
-        >>> model = Ramp(Chain(observe=["place"], sequence="who"), iterations=20, verbose=False).fit(walk)
-        >>> axes = model.plot_forecast("place")
-        >>> axes.get_ylabel()
-        'place'
-        """
-        from . import _plots
-
-        return _plots.forecast(self._report(), name, ax)
 
     # Within.
 
@@ -732,71 +375,3 @@ class Ramp(_sklearn.Manners):
         while latent in names:
             latent += "_"
         return [[latent, name] for name in names]
-
-    def _take(self, run: _lib.Run) -> None:
-        self._run = run
-        self.__dict__.pop("_page", None)
-        self.latents_ = [name for name, _, _ in run.latents()]
-        self.free_energy_ = {
-            name: _free_energy(latent)
-            for name, latent in zip(self.latents_, self._report()["latents"])
-        }
-
-    def _remember(self, source: Source) -> None:
-        """What scikit-learn wants to know of the data that was learned from."""
-        self._strict = self.tree is None or not source.named
-        names = source.names if self._strict else self._run.columns
-        if names is None:
-            names = self._run.columns
-        self.n_features_in_ = len(names)
-        self.__dict__.pop("feature_names_in_", None)
-        if source.named:
-            self.feature_names_in_ = np.asarray(names, dtype=object)
-
-    def _fitted(self) -> _lib.Run:
-        run: _lib.Run | None = getattr(self, "_run", None)
-        if run is None:
-            raise _sklearn.not_fitted(self)
-        return run
-
-    def _ready(self, X: Any) -> tuple[_lib.Run, Source]:
-        run = self._fitted()
-        source = source_of(X, self.tree, run.columns)
-        if getattr(self, "_strict", False):
-            _sklearn.check_features(self, source)
-        return run, source
-
-    def _report(self) -> dict[str, Any]:
-        page: dict[str, Any] | None = self.__dict__.get("_page")
-        if page is None:
-            page = json.loads(self._fitted().report_data())
-            self._page = page
-        return page
-
-    def _drawing(self) -> Drawing:
-        if getattr(self, "_run", None) is not None:
-            return Drawing.of_report(self._report())
-        if self.tree is None:
-            return Drawing([("z", True)], [], 0)
-        variables, factors, root = _lib.check(
-            model_file(self.get_params(deep=False), self.tree, None)
-        )
-        return Drawing(variables, factors, root)
-
-    def _output(self, values: Array, source: Source) -> Any:
-        return _sklearn.as_wished(self, values, source)
-
-
-def _free_energy(latent: dict[str, Any]) -> float:
-    found = latent["free_energy"]
-    value = found["train"] if found["held_out"] is None else found["held_out"]
-    return float("nan") if value is None else float(value)
-
-
-def _warn_unseen(cells: int) -> None:
-    if cells:
-        warnings.warn(
-            f"{cells} cells hold levels that training never saw; they count as missing",
-            RampWarning,
-            stacklevel=3,
-        )

@@ -40,11 +40,8 @@ class Filter:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from ramp_ml import Chain, Ramp
-    >>> rng = np.random.default_rng(0)
-    >>> walks = {"walk": rng.normal(size=(40, 12)).cumsum(axis=1).astype(np.float32)}
-    >>> model = Ramp(Chain(observe=["walk"]), iterations=20, verbose=False).fit(walks)
+    >>> from ramp_ml import Chain, Ramp, datasets
+    >>> model = Ramp(Chain(observe=["walk"]), iterations=20, verbose=False).fit(datasets.make_walks())
     >>> online = model.filter()
     >>> for place in (0.1, None, 0.4):
     ...     belief = online.step({"walk": place})

@@ -40,14 +40,11 @@ class LatentPosterior:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from ramp_ml import Ramp
-    >>> rng = np.random.default_rng(0)
-    >>> calm = rng.normal(size=300)
-    >>> data = {f"q{i}": calm + rng.normal(size=300) for i in (1, 2, 3)}
-    >>> model = Ramp("(q1,q2,q3)calm;", iterations=20, verbose=False).fit(data)
-    >>> calm = model.posterior(data)["calm"]
-    >>> calm.mean.shape, calm.natural.shape
+    >>> from ramp_ml import Ramp, datasets
+    >>> data = datasets.make_questionnaire()
+    >>> model = Ramp("(q1,q2,q3)anxiety;", iterations=20, verbose=False).fit(data)
+    >>> anxiety = model.posterior(data)["anxiety"]
+    >>> anxiety.mean.shape, anxiety.natural.shape
     ((300,), (300, 2))
     """
 
@@ -63,12 +60,10 @@ class LatentPosterior:
 
         A draw of a categorical has a one for its level and zeros for the others.
 
-        >>> import numpy as np
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> data = {f"q{i}": rng.normal(size=300) for i in (1, 2, 3)}
-        >>> model = Ramp("(q1,q2,q3)calm;", iterations=10, verbose=False).fit(data)
-        >>> model.posterior(data)["calm"].draws(5).shape
+        >>> from ramp_ml import Ramp, datasets
+        >>> data = datasets.make_questionnaire()
+        >>> model = Ramp("(q1,q2,q3)anxiety;", iterations=10, verbose=False).fit(data)
+        >>> model.posterior(data)["anxiety"].draws(5).shape
         (5, 300)
         """
         drawn = _lib.draws(self.family, np.ascontiguousarray(self.natural), int(count), int(random_state))
@@ -80,15 +75,12 @@ class Posterior(Mapping[str, LatentPosterior]):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from ramp_ml import Ramp
-    >>> rng = np.random.default_rng(0)
-    >>> mood = rng.normal(size=300)
-    >>> data = {f"q{i}": mood + rng.normal(size=300) for i in range(1, 5)}
-    >>> model = Ramp("((q1,q2)calm,(q3,q4)kind)mood;", iterations=20, verbose=False).fit(data)
+    >>> from ramp_ml import Ramp, datasets
+    >>> data = datasets.make_questionnaire()
+    >>> model = Ramp("((q1,q2,q3)anxiety,(q4,q5,q6)anger)distress;", iterations=20, verbose=False).fit(data)
     >>> posterior = model.posterior(data)
     >>> sorted(posterior)
-    ['calm', 'kind', 'mood']
+    ['anger', 'anxiety', 'distress']
     >>> posterior.mean.shape
     (300, 3)
     """
@@ -145,13 +137,11 @@ class Posterior(Mapping[str, LatentPosterior]):
     def to_xarray(self) -> Any:
         """An ``xarray.Dataset`` with a mean and an sd of every coordinate, over the dimensions sample and, of a chain, time.
 
-        >>> import numpy as np
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> data = {f"q{i}": rng.normal(size=200) for i in (1, 2, 3)}
-        >>> model = Ramp("(q1,q2,q3)calm;", iterations=10, verbose=False).fit(data)
+        >>> from ramp_ml import Ramp, datasets
+        >>> data = datasets.make_questionnaire()
+        >>> model = Ramp("(q1,q2,q3)anxiety;", iterations=10, verbose=False).fit(data)
         >>> sorted(model.posterior(data).to_xarray().data_vars)
-        ['calm', 'calm_sd']
+        ['anxiety', 'anxiety_sd']
         """
         import xarray
 
@@ -168,11 +158,9 @@ class Posterior(Mapping[str, LatentPosterior]):
     def to_arviz(self, draws: int = 100, random_state: int = 0) -> Any:
         """Draws as ``arviz.InferenceData``: one chain of independent draws.
 
-        >>> import numpy as np
-        >>> from ramp_ml import Ramp
-        >>> rng = np.random.default_rng(0)
-        >>> data = {f"q{i}": rng.normal(size=200) for i in (1, 2, 3)}
-        >>> model = Ramp("(q1,q2,q3)calm;", iterations=10, verbose=False).fit(data)
+        >>> from ramp_ml import Ramp, datasets
+        >>> data = datasets.make_questionnaire()
+        >>> model = Ramp("(q1,q2,q3)anxiety;", iterations=10, verbose=False).fit(data)
         >>> dict(model.posterior(data).to_arviz(draws=4).posterior.sizes)["draw"]
         4
         """

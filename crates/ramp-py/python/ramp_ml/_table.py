@@ -15,12 +15,10 @@ class Table:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from ramp_ml import Chain, Ramp
-    >>> rng = np.random.default_rng(0)
-    >>> walks = rng.normal(size=(40, 12)).cumsum(axis=1).astype(np.float32)
-    >>> model = Ramp(Chain(observe=["walk"]), iterations=20, verbose=False).fit({"walk": walks})
-    >>> table = model.forecast({"walk": walks}, steps=2)
+    >>> from ramp_ml import Chain, Ramp, datasets
+    >>> walks = datasets.make_walks()
+    >>> model = Ramp(Chain(observe=["walk"]), iterations=20, verbose=False).fit(walks)
+    >>> table = model.forecast(walks, steps=2)
     >>> table.columns[:2]
     ['sample', 'ahead']
     >>> table["ahead"].tolist()[:3]

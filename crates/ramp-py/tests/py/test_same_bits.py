@@ -56,8 +56,13 @@ def test_examples(example, data, tmp_path):
     command("score", tmp_path / "python", "--data", folder / data, "--out", tmp_path / "score.parquet")
     scored = pd.read_parquet(tmp_path / "score.parquet")
     names = [c for c in scored.columns if c.endswith(".free_energy")]
-    scores = model.score_samples(table, by_latent=True)
-    assert np.array_equal(scores, scored[names].to_numpy(), equal_nan=True)
+    assert np.array_equal(model.free_energy(table), scored[names].to_numpy(), equal_nan=True)
+    command("score", run, "--data", folder / data, "--out", tmp_path / "total.parquet", "--total")
+    scored = pd.read_parquet(tmp_path / "total.parquet")
+    names = [c for c in scored.columns if c.endswith(".nats")]
+    assert np.array_equal(model.score_samples(table, by_latent=True), scored[names].to_numpy(), equal_nan=True)
+    whole = scored["nats"] if "nats" in scored else scored["z.nats"]
+    assert np.array_equal(model.score_samples(table), whole.to_numpy(), equal_nan=True)
 
 
 @pytest.mark.filterwarnings("ignore::ramp_ml.RampWarning")

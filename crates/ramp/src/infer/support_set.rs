@@ -56,12 +56,7 @@ impl Scores {
     /// The free energies of one of the [posterior's](super::Posterior) latents: sample by sample and, of a chain's latent,
     /// step by step, `[sample, (time)]`.
     pub fn of(&self, model: &Model, latent: usize) -> Vec<f64> {
-        let Some(time) = model.tree().time_axis() else {
-            return self.latent(latent).to_vec();
-        };
-        (0..self.rows)
-            .flat_map(|row| (0..time.steps()).map(move |step| self.latent(step)[row]))
-            .collect()
+        over_time(model, latent, |k| self.latent(k))
     }
 
     /// The mean over samples, latent by latent.
@@ -71,6 +66,22 @@ impl Scores {
             .map(|f| f.iter().sum::<f64>() / self.rows as f64)
             .collect()
     }
+}
+
+/// The numbers of one of the posterior's latents, given those of each latent of the tree: of a chain, the steps of every sample in turn.
+pub(super) fn over_time<'a>(
+    model: &Model,
+    latent: usize,
+    of: impl Fn(usize) -> &'a [f64],
+) -> Vec<f64> {
+    let Some(time) = model.tree().time_axis() else {
+        return of(latent).to_vec();
+    };
+    let rows = of(0).len();
+    (0..rows)
+        .flat_map(|row| (0..time.steps()).map(move |step| (step, row)))
+        .map(|(step, row)| of(step)[row])
+        .collect()
 }
 
 impl SupportSet {

@@ -5,7 +5,7 @@
 //! dependence between the branches of a root, plus that within each branch, and so on outwards.
 
 use super::SupportSet;
-use super::support_set::ScoringBatch;
+use super::support_set::{ScoringBatch, over_time};
 use crate::Result;
 use crate::data::Dataset;
 use crate::graph::{FactorId, FactorTree, Rooted, VariableId};
@@ -40,6 +40,11 @@ impl Total {
     /// What one latent adds, sample by sample: of what hangs on it away from the root, how much it explains.
     pub fn latent(&self, latent: usize) -> &[f64] {
         &self.values[latent * self.rows..][..self.rows]
+    }
+
+    /// What one of the [posterior's](super::Posterior) latents adds: sample by sample and, of a chain's latent, step by step, `[sample, (time)]`.
+    pub fn of(&self, model: &Model, latent: usize) -> Vec<f64> {
+        over_time(model, latent, |k| self.latent(k))
     }
 
     /// What each latent adds on average; these add up to [`Total::mean`].

@@ -9,6 +9,7 @@ use crate::harness::{Clock, Experiment, Figures, RunInfo, Scale, Step, Watch, ke
 use data::Shape;
 use ramp::graph::FactorTree;
 use ramp::train::Control;
+use ramp_io::Origin;
 use ramp_io::grow::{GrowSettings, Sketch, grow};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -237,7 +238,8 @@ impl Cell {
             let mut watch = watch.lock().unwrap_or_else(|e| e.into_inner());
             watch.step(step) == Control::Stop
         };
-        let grown = grow(&file, &settings, None, &mut |_| Ok(()), &progress)
+        let data = Origin::file(&file);
+        let grown = grow(&data, &settings, None, &mut |_| Ok(()), &progress)
             .map_err(|e| LabError::Invalid(e.to_string()))?;
         let seconds = begun.elapsed().as_secs_f64();
         // The data are drawn again where they are needed.
