@@ -71,12 +71,9 @@ fn grown_trees_are_measured_against_the_true_ones() {
     assert_eq!(cells.len(), 2);
     // Neighbour joining alone must resolve a star into edges that are not there; a tree of the data need not.
     assert_eq!(cells[1]["joined"], 5);
-    assert_eq!(
-        (&cells[0]["grown"], &cells[1]["grown"]),
-        (&0.into(), &0.into()),
-        "{shown}"
-    );
-    assert_eq!(cells[0]["inner"], 1);
+    for cell in cells {
+        assert_eq!(cell["grown"], 0, "{shown}");
+    }
     // What is done is not done again; other settings are.
     let again = json(&folder.path().join("grow"));
     grow(&["--seed", "3"]);

@@ -263,14 +263,14 @@ fn categories_and_mixed_columns_are_grown() {
         let mut cells: Vec<String> = line.split(',').map(String::from).collect();
         if n > 0 {
             // Words without an order, and one of two.
-            for (i, levels) in [(2, &["kiwi", "plum", "fig"][..]), (5, &["no", "yes"])] {
+            for (i, levels) in [(2, &["kiwi", "plum", "fig"][..]), (5, &["no", "yes"][..])] {
                 if let Ok(value) = cells[i].parse::<f64>() {
                     let value = if (i - 1) % 2 == 0 { value.ln() } else { value };
                     let level = levels.iter().enumerate();
                     let level = level.filter(|(k, _)| {
                         value > 1.2 * (*k as f64 - (levels.len() - 1) as f64 / 2.0)
                     });
-                    cells[i] = level.last().map_or(levels[0], |(_, l)| l).to_string();
+                    cells[i] = level.last().map_or(levels[0], |(_, l)| *l).to_string();
                 }
             }
         }

@@ -153,8 +153,11 @@ pub fn diagnose(
     watched(py, progress.as_ref(), |watch| {
         let origin = data.map(Data::origin).transpose()?;
         let project = reopened(run, Path::new("this model"), origin.as_ref())?;
-        let mut effort = Effort::default();
-        effort.iterations = iterations.unwrap_or(effort.iterations);
+        let usual = Effort::default();
+        let effort = Effort {
+            iterations: iterations.unwrap_or(usual.iterations),
+            ..usual
+        };
         let found = Diagnosis::of(&project, effort, &|done, all| {
             watch.at("trying changes", done, all)
         })?;

@@ -178,3 +178,35 @@ def test_imports_are_quick_and_light():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 0.3
+
+
+LARGE = """
+import numpy as np, pyarrow as pa
+from ramp_ml import Ramp
+
+def memory(what):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(what)) * 1024
+
+rng = np.random.default_rng(0)
+columns = {f"x{i}": rng.normal(size=400_000) for i in range(14)}
+columns["x3"][::9] = np.nan
+table = pa.table(columns)
+tree = "((x0,x1,x2,x3,x4,x5,x6)a,(x7,x8,x9,x10,x11,x12,x13)b)c;"
+model = Ramp(tree, iterations=2, verbose=False).fit(table.slice(0, 300))
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")
+before = memory("VmRSS")
+out = model.infer(table)
+assert out.num_rows == 400_000
+print((memory("VmHWM") - before + table.nbytes) / table.nbytes)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
+def test_a_table_its_posteriors_and_what_they_need_are_less_than_two_tables():
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", LARGE], capture_output=True, text=True)
+    if "clear_refs" in done.stderr:
+        pytest.skip("the peak of memory cannot be counted anew here")
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 2.0
