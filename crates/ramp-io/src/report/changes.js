@@ -13,7 +13,7 @@ function drawChanges() {
   const row = ({ sentence, gain, standard_error: error, p_value: p }) => html`<tr>
     <td class="number" data-is="gain, nats">${gain < 0 ? "−" : "+"}${Math.abs(gain).toFixed(3)} ± ${error.toFixed(3)}</td>
     <td class="number" data-is="p">${p < 0.001 ? "< 0.001" : p.toFixed(3)}</td>
-    <td data-is="two errors on each side"><span class="track change"><i class="${gain < 0 ? "less" : ""}" style="left:${place(gain - 2 * error)}%;width:${((200 * error) / reach).toFixed(2)}%"></i><b></b></span></td>
+    <td data-is="two errors on each side"><span class="track change"><i class="${gain < 0 ? "less" : ""}" style="left:${place(gain - 2 * error)}%;width:${((200 * error) / reach).toFixed(2)}%"></i><em></em></span></td>
     <th scope="row" class="${gain > 0 && p < 0.05 ? "" : "soft"}">${sentence}</th></tr>`;
   const table = (some) => html`<table class="changes"><thead><tr><th scope="col" class="number">gain<br>nats</th><th scope="col" class="number">p</th><th scope="col">two errors on<br>each side; line: 0</th><th scope="col">change</th></tr></thead><tbody>${some.map(row)}</tbody></table>`;
   put("changes", html`${table(changes.slice(0, shown))}${shown < changes.length && html`<details><summary>${count(changes.length - shown)} more</summary>${table(changes.slice(shown))}</details>`}`);
