@@ -14,7 +14,6 @@ pub use encoder::{Encoded, Encoder, Encoding};
 pub use error::EncodeError;
 pub use levels::Levels;
 pub(crate) use ordinal::numbers_of;
-pub(crate) use scale::normal_quantile;
 pub use scale::{Scale, ScaleKind};
 pub(crate) use season::found_in;
 pub use season::{Climate, Season};

@@ -1,7 +1,7 @@
 //! How strongly every two columns go together, whatever monotone distortion they have been through and whatever is missing: rank
 //! correlations, and canonical ones where levels have no order or dependence is not monotone.
 
-use crate::encode::normal_quantile;
+use ramp::infer::normal_quantile;
 use rayon::prelude::*;
 
 /// A column as numbers, row by row; `NaN` where it is missing.

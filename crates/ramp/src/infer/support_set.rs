@@ -18,8 +18,8 @@ use crate::{Error, Result};
 /// };
 /// let training = data(vec![-1.0, 0.0, 1.0, 2.0])?;
 /// let model = Model::builder(FactorTree::star(3)?).build(&training)?;
-/// let reference = SupportSet::new(&model, &training, 4)?;
-/// let scores = reference.scores(&model, &data(vec![0.5, f32::NAN])?)?;
+/// let support = SupportSet::new(&model, &training, 4)?;
+/// let scores = support.scores(&model, &data(vec![0.5, f32::NAN])?)?;
 /// assert!(scores.latent(0)[0].is_finite());
 /// assert_eq!(scores.latent(0)[1], 0.0, "nothing is said of a sample without observations");
 /// # Ok::<(), ramp::Error>(())
@@ -121,28 +121,28 @@ impl SupportSet {
             rows: data.rows(),
             values: vec![0.0; nodes.len() * data.rows()],
         };
-        self.meet(model, data, |first, meeting| {
-            let value = meeting.free_energy(nodes)?;
-            for (k, samples) in value.chunks_exact(meeting.rows).enumerate() {
-                scores.values[k * data.rows() + first..][..meeting.rows].copy_from_slice(samples);
+        self.scoring_batches(model, data, |first, batch| {
+            let value = batch.free_energy(nodes)?;
+            for (k, samples) in value.chunks_exact(batch.rows).enumerate() {
+                scores.values[k * data.rows() + first..][..batch.rows].copy_from_slice(samples);
             }
             Ok(())
         })?;
         Ok(scores)
     }
 
-    /// The nodewise free energies of the reference's own samples, each compared with all others: beside its own copy a sample
+    /// The nodewise free energies of the support set's own samples, each compared with all others: beside its own copy a sample
     /// would look less surprising than it is.
     pub fn own_scores(&self, model: &Model) -> Result<Scores> {
         let rows = self.rows();
-        let meeting = ScoringBatch {
+        let batch = ScoringBatch {
             messages: self.messages.clone(),
             presence: self.presence.clone(),
             rows,
             drawn: (0..rows as u32).collect(),
             population: self.population,
         };
-        let values = meeting.free_energy(&model.nodes)?;
+        let values = batch.free_energy(&model.nodes)?;
         Ok(Scores { rows, values })
     }
 
@@ -155,22 +155,22 @@ impl SupportSet {
             .iter()
             .map(|node| vec![0.0; node.messages.len()])
             .collect();
-        self.meet(model, data, |_, mut meeting| {
-            let whole = meeting.free_energy(nodes)?;
-            let pairs = meeting.rows * meeting.drawn.len();
+        self.scoring_batches(model, data, |_, mut batch| {
+            let whole = batch.free_energy(nodes)?;
+            let pairs = batch.rows * batch.drawn.len();
             for (k, node) in nodes.iter().enumerate() {
                 let measured = measured(node.messages.len(), pairs);
                 let sum = |f: &[f64]| f.iter().sum::<f64>();
-                let whole = sum(&whole[k * meeting.rows..][..meeting.rows]);
+                let whole = sum(&whole[k * batch.rows..][..batch.rows]);
                 for (i, m) in node.messages.clone().enumerate() {
                     if !measured(i) {
                         contributions[k][i] = f64::NAN;
                         continue;
                     }
-                    let kept = meeting.mask(m);
-                    let without = meeting.free_energy(std::slice::from_ref(node))?;
+                    let kept = batch.mask(m);
+                    let without = batch.free_energy(std::slice::from_ref(node))?;
                     contributions[k][i] += (whole - sum(&without)) / data.rows() as f64;
-                    meeting.restore(m, kept);
+                    batch.restore(m, kept);
                 }
             }
             Ok(())
@@ -178,8 +178,8 @@ impl SupportSet {
         Ok(contributions)
     }
 
-    /// Puts samples beside the reference, run by run.
-    pub(super) fn meet(
+    /// Puts samples beside the support set, run by run.
+    pub(super) fn scoring_batches(
         &self,
         model: &Model,
         data: &Dataset,
@@ -220,7 +220,7 @@ fn measured(messages: usize, pairs: usize) -> impl Fn(usize) -> bool {
     move |i| i.is_multiple_of(stride)
 }
 
-/// A run of samples followed by the reference.
+/// A run of samples followed by the support set.
 pub(super) struct ScoringBatch {
     pub messages: Messages,
     pub presence: Presence,

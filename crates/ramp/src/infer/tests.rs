@@ -60,8 +60,8 @@ fn a_score_is_the_free_energy_and_minds_its_own_row() {
         .seed(3)
         .build(&data)
         .unwrap();
-    let reference = SupportSet::new(&model, &data, 1000).unwrap();
-    let whole = reference.scores(&model, &data).unwrap();
+    let support = SupportSet::new(&model, &data, 1000).unwrap();
+    let whole = support.scores(&model, &data).unwrap();
     // One sample at a time, by the objective's own words.
     let bound = model.bind(&data).unwrap();
     for row in [0u32, 7, 299] {
@@ -118,9 +118,9 @@ fn what_a_message_brings_is_lost_without_it() {
         .seed(5)
         .build(&data)
         .unwrap();
-    let reference = SupportSet::new(&model, &data, 400).unwrap();
-    let contributions = reference.contributions(&model, &data).unwrap();
-    let whole = reference.scores(&model, &data).unwrap().means()[0];
+    let support = SupportSet::new(&model, &data, 400).unwrap();
+    let contributions = support.contributions(&model, &data).unwrap();
+    let whole = support.scores(&model, &data).unwrap().means()[0];
     // Leaving a leaf out is having none of it in the data.
     let mut without = Dataset::new();
     for (i, name) in ["x1", "x2", "x3"].iter().enumerate() {
@@ -153,8 +153,8 @@ fn imputations_come_close_to_the_conditional_mean() {
     let leaves = 5;
     let (_, _, data) = star(leaves, 4000, 0.1, 3);
     let model = trained(&data, leaves);
-    let reference = SupportSet::new(&model, &data, 4000).unwrap();
-    let imputer = Imputer::new(&model, &reference, &data).unwrap();
+    let support = SupportSet::new(&model, &data, 4000).unwrap();
+    let imputer = Imputer::new(&model, &support, &data).unwrap();
     let (_, x, _) = star(leaves, 500, 0.0, 9);
     // The first leaf is missing throughout; the conditional mean given four others is their sum over five.
     let mut seen = Dataset::new()

@@ -127,7 +127,7 @@ impl Model {
             })
             .collect();
         let mut space = Workspace::default();
-        support.meet(self, data, |first, mut batch| {
+        support.scoring_batches(self, data, |first, mut batch| {
             let some: Vec<u32> = (first as u32..(first + batch.rows) as u32).collect();
             let run = data.select(&some);
             let mut known: HashMap<Term, Vec<f64>> = HashMap::new();

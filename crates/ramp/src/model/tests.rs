@@ -388,8 +388,8 @@ fn sequences_of_unequal_length_are_as_good_as_chains_of_their_own_length() {
         );
         assert!(longer.latents()[0].natural_at(row, long)[0].is_nan());
     }
-    let reference = crate::infer::SupportSet::new(&model, &whole, rows).unwrap();
-    let scores = reference.scores(&model, &whole).unwrap();
+    let support = crate::infer::SupportSet::new(&model, &whole, rows).unwrap();
+    let scores = support.scores(&model, &whole).unwrap();
     let same = crate::infer::SupportSet::new(&cut, &whole, rows).unwrap();
     let expected = same.scores(&cut, &whole).unwrap();
     for t in 0..long {

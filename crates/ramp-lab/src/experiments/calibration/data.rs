@@ -279,6 +279,21 @@ impl Sample {
         self.observed[0].len()
     }
 
+    /// The mean and standard deviation of every latent over these samples, and of a chain's over its steps too, which share their networks.
+    pub(super) fn latent_scales(&self) -> Vec<(f64, f64)> {
+        let scale = |values: &[&Vec<f32>]| {
+            let all = || values.iter().copied().flatten().map(|&z| f64::from(z));
+            let n = all().count() as f64;
+            let mean = all().sum::<f64>() / n;
+            let variance = all().map(|z| (z - mean).powi(2)).sum::<f64>() / n;
+            (mean, variance.sqrt())
+        };
+        match self.chain {
+            true => vec![scale(&Vec::from_iter(&self.latents)); self.latents.len()],
+            false => self.latents.iter().map(|z| scale(&[z])).collect(),
+        }
+    }
+
     fn split_off(&mut self, at: usize) -> Sample {
         let cut = |rows: &mut Vec<Vec<f32>>| rows.iter_mut().map(|r| r.split_off(at)).collect();
         Sample {

@@ -129,7 +129,7 @@ impl CalibrationRun {
         })?;
         let mut ranks = vec![];
         if !test.latents.is_empty() {
-            ranks.push(probe::latents(&model, &test)?);
+            ranks.push(probe::latents(&model, &train, &test)?);
         }
         match case.is_chain() {
             true => ranks.extend(probe::over_time(&model, &train, &test, core.seed)?),

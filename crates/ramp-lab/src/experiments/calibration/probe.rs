@@ -67,7 +67,12 @@ impl Ranks {
 }
 
 /// The ranks of true latents in their posteriors. One latent of each sample: those of a sample are not independent.
-pub(super) fn latents(model: &Model, test: &Sample) -> Result<Ranks, LabError> {
+///
+/// A model's latents have no zero and no unit but those of its training samples, whose beliefs add up to the prior. So truths are counted from the
+/// mean of the training samples' truths, in their standard deviations: among 6,000 samples that mean is 0.013 off, which against a posterior three
+/// times as narrow as the prior is 0.04 of its standard deviations, and thousands of ranks notice it.
+pub(super) fn latents(model: &Model, train: &Sample, test: &Sample) -> Result<Ranks, LabError> {
+    let scales = train.latent_scales();
     let posterior = model.posterior(&test.dataset(0)?)?;
     let of = |k: usize, row: usize| match posterior.latents() {
         [chain] if chain.steps().is_some() => chain.describe_at(row, k),
@@ -84,7 +89,9 @@ pub(super) fn latents(model: &Model, test: &Sample) -> Result<Ranks, LabError> {
     let ranks = (0..test.rows())
         .map(|row| {
             let k = row % count;
-            let (belief, truth) = (of(k, row), signs[k] * f64::from(test.latents[k][row]));
+            let (mean, sd) = scales[k];
+            let truth = signs[k] * (f64::from(test.latents[k][row]) - mean) / sd;
+            let belief = of(k, row);
             FACTORS.map(|factor| rank_in_normal(truth, belief.mean[0], factor * belief.sd[0]))
         })
         .collect();

@@ -8,15 +8,11 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Counts how often memory is asked for.
 struct Counting;
 
 static ASKED: AtomicUsize = AtomicUsize::new(0);
-
-/// The tests of this file count all threads' requests, so they take turns.
-static TURN: Mutex<()> = Mutex::new(());
 
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -68,9 +64,14 @@ impl Problem for Hill {
     }
 }
 
+/// The only test of this file: requests of all threads are counted, those of a test beside it would be too.
 #[test]
-fn steps_ask_for_no_memory_and_climb_the_hill() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+fn warm_steps_ask_for_no_memory() {
+    the_loop_climbs_a_hill();
+    steps_of_trees_and_chains();
+}
+
+fn the_loop_climbs_a_hill() {
     let folder = tempfile::tempdir().unwrap();
     for kept in [false, true] {
         let mut hill = Hill(vec![0.0; 5]);
@@ -147,9 +148,7 @@ fn chain() -> (Model, Dataset) {
     (model, data)
 }
 
-#[test]
-fn warm_steps_of_trees_and_chains_ask_for_no_memory() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+fn steps_of_trees_and_chains() {
     for threads in [1, 2] {
         for (what, (mut model, data)) in [("tree", tree()), ("chain", chain())] {
             let spec = TrainSpec {
@@ -185,85 +184,4 @@ fn warm_steps_of_trees_and_chains_ask_for_no_memory() {
             );
         }
     }
-}
-
-/// Good for a while, then far below its beginning, with finite numbers only.
-struct Falling {
-    parameters: Vec<f32>,
-    falls_at: usize,
-    lasts: usize,
-}
-
-impl Problem for Falling {
-    type Model = Self;
-    type Error = ramp::Error;
-
-    fn model(&self) -> &Self {
-        self
-    }
-
-    fn parameters(&self) -> &[f32] {
-        &self.parameters
-    }
-
-    fn parameters_mut(&mut self) -> &mut [f32] {
-        &mut self.parameters
-    }
-
-    fn step(&mut self, iteration: usize, gradient: &mut [f32]) -> ramp::Result<f64> {
-        gradient.fill(1.0);
-        let fallen = (self.falls_at..self.falls_at + self.lasts).contains(&iteration);
-        Ok(if fallen { -5.0 } else { 0.5 })
-    }
-
-    fn held_out(&mut self) -> ramp::Result<Option<f64>> {
-        Ok(Some(f64::from(-(self.parameters[0] - 0.02).abs())))
-    }
-
-    fn is_lost(&self, first: f64, value: f64) -> bool {
-        value < first - 1.0
-    }
-
-    fn identity(&self) -> ramp::Result<Identity> {
-        Ok(Identity::default())
-    }
-}
-
-/// A training whose numbers are finite but lost ends when that is sure, with its best weights; one that recovers goes on.
-#[test]
-fn a_lost_training_ends_when_it_is_lost() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = tempfile::tempdir().unwrap();
-    let spec = TrainSpec {
-        iterations: 2000,
-        evaluate_every: 1,
-        ..TrainSpec::default()
-    };
-    let falling = |lasts| Falling {
-        parameters: vec![0.0; 3],
-        falls_at: 50,
-        lasts,
-    };
-    let train = |problem: &mut Falling, kept: bool| {
-        let mut trainer = Trainer::new(spec.clone()).unwrap();
-        if kept {
-            trainer = trainer.checkpoints(folder.path(), 10);
-        }
-        trainer.train(problem)
-    };
-    assert_eq!(train(&mut falling(199), false).unwrap().steps, 2000);
-    let mut lost = falling(usize::MAX - 50);
-    let error = train(&mut lost, true).unwrap_err().to_string();
-    assert!(
-        error.contains("diverged at iteration 250: the free energy fell from 0.50 to -5.00 nats"),
-        "{error}"
-    );
-    assert!((lost.parameters[0] - 0.02).abs() < 2e-3, "the best weights");
-    let again = train(&mut falling(usize::MAX - 50), true)
-        .unwrap_err()
-        .to_string();
-    assert!(
-        again.contains("diverged at iteration 250, and would again"),
-        "{again}"
-    );
 }
