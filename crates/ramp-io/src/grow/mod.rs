@@ -47,7 +47,7 @@ pub enum GrowError {
         columns: usize,
     },
     /// The known part names what the data lack.
-    #[error("--keep names `{name}`, which is no column of `{}` that can be observed: {}", path.display(), ramp::names::hint(name, known.iter().map(|k| &k[..])))]
+    #[error("the tree to keep names `{name}`, which is no column of `{}` that can be observed: {}", path.display(), ramp::names::hint(name, known.iter().map(|k| &k[..])))]
     UnknownColumn {
         /// The name.
         name: String,
@@ -58,7 +58,7 @@ pub enum GrowError {
     },
     /// The known part is no tree.
     #[error(
-        "--keep is not a tree in Newick's notation such as \"((q1,q2)calm,(q3,q4)kind);\": {source}"
+        "what to keep is not a tree in Newick's notation such as \"((q1,q2)calm,(q3,q4)kind);\": {source}"
     )]
     Keep {
         /// What is wrong.
@@ -81,7 +81,7 @@ pub enum GrowError {
         source: serde_json::Error,
     },
     /// What was left of an earlier growth does not belong here.
-    #[error("`{}` is of other data or of another --keep; take it away, or grow without --resume", path.display())]
+    #[error("`{}` is of other data or of another tree to keep; take it away, or begin anew without resuming", path.display())]
     OtherState {
         /// The file.
         path: PathBuf,

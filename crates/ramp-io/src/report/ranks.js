@@ -8,8 +8,8 @@ function drawRanks() {
   const bins = ranks.histogram.length;
   const even = all / bins;
   const band = 2 * Math.sqrt(even * (1 - 1 / bins));
-  const width = 420;
-  const height = 150;
+  const width = 860;
+  const height = 190;
   const ground = height - 22;
   const top = Math.max(even + 1.5 * band, ...ranks.histogram);
   const sx = scale([0, bins], 6, width - 6);

@@ -68,7 +68,7 @@ pub enum RunError {
         path: Option<PathBuf>,
     },
     /// The data of a run is not what it was fitted to.
-    #[error("the data is not what `{}` was fitted to; name that with --data", folder.display())]
+    #[error("the data is not what `{}` was fitted to; give it that data", folder.display())]
     NotItsData {
         /// The run folder.
         folder: PathBuf,
