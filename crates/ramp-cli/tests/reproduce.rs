@@ -1,5 +1,7 @@
 //! The command as a person uses it: help, results, mistakes, interruptions.
 
+mod signals;
+
 use assert_cmd::Command;
 use std::path::Path;
 use std::process::Stdio;
@@ -394,6 +396,7 @@ fn killed_at_any_moment_it_goes_on_and_ends_the_same() {
 #[test]
 #[cfg(unix)]
 fn ctrl_c_leaves_a_state_to_go_on_from() {
+    signals::heed();
     let folder = tempfile::tempdir().unwrap();
     let words = [
         "reproduce",

@@ -1,5 +1,7 @@
 //! The experiments on nonlinear and misspecified trees as a person runs them: files, mistakes, interruptions.
 
+mod signals;
+
 use assert_cmd::Command;
 use std::path::Path;
 use std::process::{Output, Stdio};
@@ -239,6 +241,7 @@ fn killed_at_any_moment_misspecified_trees_go_on_and_end_the_same() {
 #[test]
 #[cfg(unix)]
 fn ctrl_c_leaves_a_state_to_go_on_from() {
+    signals::heed();
     let folder = tempfile::tempdir().unwrap();
     let words = |name| ["reproduce", name, "--n", "500", "--iterations", "100000"];
     for name in ["nonlinear-tree", "misspecified-tree", "nonlinear-sweep"] {

@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+#[path = "../signals/mod.rs"]
+mod signals;
+
 /// Networks and training that a test has time for.
 pub const TINY: &str = "[networks]\nmessage = { hidden = [4] }\nobservation = { hidden = [4] }\n\
                         [train]\niterations = 5\n";
@@ -23,6 +26,7 @@ pub struct Scene {
 impl Scene {
     /// `data.csv` and `model.toml`.
     pub fn new() -> Self {
+        signals::heed();
         let scene = Scene {
             folder: tempfile::tempdir().unwrap(),
         };
