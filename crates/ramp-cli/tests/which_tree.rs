@@ -267,10 +267,10 @@ fn categories_and_mixed_columns_are_grown() {
                 if let Ok(value) = cells[i].parse::<f64>() {
                     let value = if (i - 1) % 2 == 0 { value.ln() } else { value };
                     let level = levels.iter().enumerate();
-                    let level = level.filter(|(k, _)| {
+                    let mut level = level.filter(|(k, _)| {
                         value > 1.2 * (*k as f64 - (levels.len() - 1) as f64 / 2.0)
                     });
-                    cells[i] = level.last().map_or(levels[0], |(_, l)| *l).to_string();
+                    cells[i] = level.next_back().map_or(levels[0], |(_, l)| *l).to_string();
                 }
             }
         }
