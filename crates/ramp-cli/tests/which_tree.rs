@@ -239,7 +239,7 @@ fn growing_stops_and_goes_on_to_the_same_tree() {
     resume.push("--resume");
     let mut other = resume.clone();
     other.extend(["--keep", "(a1,a2)pair;"]);
-    scene.fails(&other, &["of other data or of another --keep"]);
+    scene.fails(&other, &["is not of `answers.csv`", "tree to keep"]);
     scene.write("grown.growing", &state[..state.len() / 2]);
     scene.fails(&resume, &["grown.growing", "damaged"]);
     scene.write("grown.growing", &state);
@@ -352,7 +352,7 @@ fn a_tree_is_grown_and_can_be_fitted() {
         ]
     };
     scene.fails(&keep("(a1,a9)pair;"), &["`a9`", "answers.csv"]);
-    scene.fails(&keep("(a1,a2"), &["--keep", "Newick"]);
+    scene.fails(&keep("(a1,a2"), &["to keep", "Newick"]);
     scene.does(&keep("(a1,b1)pair;"));
     let tree = ramp_io::ModelFile::read(&scene.path("kept.toml"))
         .unwrap()

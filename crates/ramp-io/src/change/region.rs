@@ -145,10 +145,12 @@ impl<'a> Surroundings<'a> {
         stopped: Asked<'_>,
     ) -> Result<Option<Vec<f64>>> {
         let own = self.model.tree();
-        // The region in the model's own tree: where its latents are by these names.
+        // The region in the model's own tree: where its latents are by these names, and one that went into another.
+        let gone = |&l: &VariableId| tree.find(own.name(l)).is_err();
         let before: Vec<VariableId> = latents
             .iter()
             .filter_map(|&l| own.find(tree.name(l)).ok())
+            .chain(own.latents().iter().copied().filter(gone))
             .collect();
         let mut builder = FactorTree::builder();
         for &latent in latents {
@@ -409,4 +411,46 @@ pub(super) fn correlation(a: &[f64], b: &[f64]) -> f64 {
         x.iter().zip(y).map(|(x, y)| (x - mx) * (y - my)).sum()
     };
     dot(a, ma, b, mb) / (dot(a, ma, a, ma) * dot(b, mb, b, mb)).sqrt().max(1e-30)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::gains;
+    use ramp::graph::Change;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    /// Where the latent that is merged away has latents beside it, what these believe is heard by the one that it goes into.
+    #[test]
+    fn latents_beside_a_merged_one_are_heard_as_before() {
+        let tree =
+            FactorTree::from_newick("((((x1,x2)a,(x3,x4)b)c,(x5,x6)d)e,(x7,x8)f)g;").unwrap();
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let rows = 120;
+        let mut data = Dataset::new();
+        for i in 1..=8 {
+            let values = (0..rows).map(|_| random.random_range(-1.0..1.0)).collect();
+            data = data.observe(format!("x{i}"), 1, values).unwrap();
+        }
+        let model = Model::builder(tree.clone()).build(&data).unwrap();
+        let place: Vec<u32> = (0..rows as u32).collect();
+        let effort = Effort {
+            iterations: 2,
+            ..Effort::default()
+        };
+        let parts = [&place[..60], &place[60..90], &place[90..]];
+        let around =
+            Surroundings::new(&model, &data, parts, &TrainSpec::default(), effort).unwrap();
+        for (kept, gone) in [("e", "c"), ("c", "e"), ("c", "a"), ("g", "e")] {
+            let merged = Change::Merge {
+                kept: tree.find(kept).unwrap(),
+                gone: tree.find(gone).unwrap(),
+            };
+            let tried = gains(&tree, &around, vec![merged], &|_, _| false)
+                .unwrap_or_else(|error| panic!("{gone} into {kept}: {error}"))
+                .unwrap();
+            assert!(tried[0].gain.is_finite() && tried[0].standard_error > 0.0);
+        }
+    }
 }

@@ -65,7 +65,7 @@ pub enum GrowError {
         source: ramp::graph::GraphError,
     },
     /// There is no state to go on from.
-    #[error("there is nothing to go on from: `{}` cannot be read ({source}); grow without --resume", path.display())]
+    #[error("there is nothing to go on from: `{}` cannot be read ({source}); begin anew without resuming", path.display())]
     NoState {
         /// The file.
         path: PathBuf,
@@ -73,7 +73,7 @@ pub enum GrowError {
         source: std::io::Error,
     },
     /// The state to go on from is not as it was written.
-    #[error("`{}` is damaged ({source}); take it away, or grow without --resume", path.display())]
+    #[error("`{}` is damaged ({source}); take it away, or begin anew without resuming", path.display())]
     DamagedState {
         /// The file.
         path: PathBuf,
@@ -81,9 +81,9 @@ pub enum GrowError {
         source: serde_json::Error,
     },
     /// What was left of an earlier growth does not belong here.
-    #[error("`{}` is of other data or of another tree to keep; take it away, or begin anew without resuming", path.display())]
+    #[error("what there is to go on from is not of `{}`, of this seed and of this tree to keep; begin anew without resuming", path.display())]
     OtherState {
-        /// The file.
+        /// The data.
         path: PathBuf,
     },
 }
