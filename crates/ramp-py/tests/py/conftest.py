@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
+
+# A shell's background jobs ignore Ctrl-C, and Python inherits that; its tests are of a Python that heeds it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TREE = "((q1,q2,q3)anxiety,(q4,q5)anger)distress;"
 
