@@ -1,5 +1,5 @@
 //! A readout of what the tree says of a missing number: its own conditional mean and the rest of the row, weighted by
-//! cross-validation on training rows, and smooth curves of the row where they foretell more ([`waves`]).
+//! cross-validation on training rows, and smooth curves of the row where they foretell more (`waves`).
 //!
 //! The tree's conditional goes through one latent, which is what makes it speak of what it has learned and what makes it lose
 //! where a column depends on another beyond that. A ridge regression of every number on the tree's mean and on the other

@@ -35,7 +35,7 @@ type Result<T> = std::result::Result<T, CollectiveError>;
 
 /// The calls that all ranks of a training make together, in the same order.
 ///
-/// Buffers are bytes; [`all_gather`], [`all_to_all`] and [`broadcast`] take numbers. A buffer has one part for each rank, and `ends` says
+/// Buffers are bytes; [`all_gather`] and [`all_to_all`] take numbers, [`broadcast_bytes`] as many bytes as there are. A buffer has one part for each rank, and `ends` says
 /// where each part ends, in bytes. Every rank knows the sizes of what it receives.
 pub trait Collective: Send + Sync {
     /// Which of the ranks this is, from 0.
