@@ -151,7 +151,7 @@ def test_growth_can_be_stopped_and_goes_on(data, tmp_path):
         stopped = True
     if stopped:
         assert state.exists()
-        with pytest.raises(ValueError, match="other data"):
+        with pytest.raises(ValueError, match="is not of `the data`"):
             grow(questionnaire(900), **settings)
     grown = grow(data, **settings)
     assert not state.exists()
