@@ -104,10 +104,12 @@ impl Findings {
         };
         let count = model.tree().latents().len();
         let train_means = means(&scores, &training, count);
-        let held_means = held_out
-            .as_ref()
-            .map(|h| Ok::<_, crate::Error>(means(&support.scores(model, h)?, h, count)))
-            .transpose()?;
+        // In a small sample every row judges in turn, not some alone.
+        let held_means = match (&project.cross_validation, &held_out) {
+            (Some(found), _) => Some(found.latents.clone()),
+            (None, Some(h)) => Some(means(&support.scores(model, h)?, h, count)),
+            (None, None) => None,
+        };
         let contributions = support.contributions(model, looked_at)?;
         let (spread, divergence) = sureness(model, looked_at)?;
         let tree = model.tree();

@@ -104,3 +104,59 @@ fn every_flipped_bit_of_a_checkpoint_or_its_records_is_noticed() {
     }
     assert!(refused > 100, "{refused}");
 }
+
+#[test]
+fn a_start_that_nothing_beats_is_kept() {
+    let data = data(200);
+    let mut model = model(&data);
+    Trainer::new(spec())
+        .unwrap()
+        .fit(&mut model, &data)
+        .unwrap();
+    let start = model.parameters().to_vec();
+    // Steps so long that they only do harm.
+    let harm = TrainSpec {
+        learning_rate: 0.5,
+        warmup: 0,
+        decay: Decay::Constant,
+        ..spec()
+    };
+    let mut judged = model.clone();
+    let fit = Trainer::new(harm.clone())
+        .unwrap()
+        .judge_start()
+        .fit(&mut judged, &data)
+        .unwrap();
+    assert_eq!((fit.iteration, fit.start), (0, fit.held_out));
+    assert_eq!(judged.parameters(), start);
+    let fit = Trainer::new(harm).unwrap().fit(&mut model, &data).unwrap();
+    assert!(fit.iteration > 0 && fit.start.is_none());
+    assert_ne!(model.parameters(), start);
+}
+
+#[test]
+fn a_training_ends_where_it_is_told_to_with_those_weights() {
+    let data = data(200);
+    for ends_at in [0, 7, 24, 90] {
+        let (mut model, mut there) = (model(&data), vec![]);
+        let start = model.parameters().to_vec();
+        let fit = Trainer::new(spec())
+            .unwrap()
+            .ends_at(ends_at)
+            .observer(|event: &Event<'_>| {
+                if let Event::Step { record, model } = event
+                    && record.iteration == ends_at.min(24)
+                {
+                    there = model.parameters().to_vec();
+                }
+                Control::Continue
+            })
+            .fit(&mut model, &data)
+            .unwrap();
+        assert_eq!(
+            (fit.steps, fit.iteration),
+            (ends_at.min(24), ends_at.min(24))
+        );
+        assert_eq!(model.parameters(), if ends_at == 0 { start } else { there });
+    }
+}
