@@ -153,7 +153,14 @@ impl Findings {
             } else {
                 divergence[k]
             };
-            latent.warnings = warnings(latent, divergence, project.train.mask > 0.0);
+            let linear = project.beyond_linear.is_some_and(|found| !found.is_clear());
+            let advice = match (linear, project.train.mask > 0.0) {
+                // Nothing is smaller than a linear model.
+                (true, _) => "more data helps",
+                (false, true) => "more data, smaller networks help",
+                (false, false) => "more data, smaller networks or `mask = 0.2` in [train] help",
+            };
+            latent.warnings = warnings(latent, divergence, advice);
         }
         let mut foresight = None;
         if chain {
@@ -336,7 +343,7 @@ fn folded(name: &str, seen: Foresight) -> Option<String> {
     })
 }
 
-fn warnings(latent: &LatentFindings, divergence: f64, masks: bool) -> Vec<String> {
+fn warnings(latent: &LatentFindings, divergence: f64, advice: &str) -> Vec<String> {
     let name = &latent.name;
     let mut warnings = vec![];
     if divergence < COLLAPSED {
@@ -354,10 +361,8 @@ fn warnings(latent: &LatentFindings, divergence: f64, masks: bool) -> Vec<String
         }
         if latent.train - held_out > 0.05 + 0.15 * latent.train.abs() {
             warnings.push(format!(
-                "`{name}` overfits: {:.2} nats on training samples but {held_out:.2} on held-out ones; more data, smaller \
-                 networks{} help",
-                latent.train,
-                if masks { "" } else { " or `mask = 0.2` in [train]" }
+                "`{name}` overfits: {:.2} nats on training samples but {held_out:.2} on held-out ones; {advice}",
+                latent.train
             ));
         }
     }

@@ -51,6 +51,9 @@ impl BeyondLinear {
             true => format!(
                 "trained networks explain {gain:.3} ± {standard_error:.3} nats a row more than a linear factor model of this tree, on {rows} rows that they did not learn from"
             ),
+            false if *standard_error == 0.0 => format!(
+                "a linear factor model is the better choice: training never explained more of the {rows} rows that it did not learn from, so this fit is the linear factor model of its tree"
+            ),
             false => format!(
                 "a linear factor model is the better choice: trained networks explain {gain:+.3} ± {standard_error:.3} nats a row in comparison, on {rows} rows that they did \
                  not learn from, so this fit is the linear factor model of its tree"

@@ -121,7 +121,7 @@ impl Fold {
             observer.observe(event)
         };
         let mut trainer = Trainer::new(project.train.clone())?
-            .judge_start()
+            .measure_start()
             .observer(watch);
         if let Some(threads) = threads {
             trainer = trainer.threads(threads);
@@ -192,18 +192,6 @@ impl CrossValidation {
             start.add(fold.explains(0)?);
         }
         let gain = BeyondLinear::of(&trained.total, &start.total);
-        if std::env::var("RAMP_DEBUG_CV").is_ok() {
-            for (i, v) in &curve {
-                eprintln!("cv {i} {v:.4}");
-            }
-            let f = |j: &Judged| paired(&j.total, &vec![0.0; j.total.len()]);
-            eprintln!(
-                "cv chosen {} of_fold {of_fold:?} gain {gain:?} start {:?} trained {:?}",
-                curve[chosen].0,
-                f(&start),
-                f(&trained)
-            );
-        }
         if linear && !gain.is_clear() {
             (chosen, trained) = (0, start);
         }

@@ -164,6 +164,11 @@ impl Project {
         let samples = self.samples.select(&order)?;
         let mut train = self.file.train_spec(learned.len())?;
         (train.holdout, train.holdout_last) = (0.0, true);
+        // What a model file gives may be more than a part of the samples has.
+        train.batch = train.batch.filter(|&b| b < learned.len());
+        train.mixture = train
+            .mixture
+            .filter(|&m| m < train.batch.unwrap_or(learned.len()));
         train.validation = judged.len() as f64 / order.len() as f64;
         let training: Vec<u32> = (0..learned.len() as u32).collect();
         let names = observed(&self.file)?;

@@ -48,11 +48,11 @@ impl Project {
             .ranks(ranks)
             .checkpoints(checkpoints, every)
             .observer(observer);
-        match &self.cross_validation {
-            Some(chosen) => trainer = trainer.ends_at(chosen.iteration),
-            // A start that has learned is worth keeping where nothing better comes.
-            None if start.is_some() => trainer = trainer.judge_start(),
-            None => {}
+        if let Some(chosen) = &self.cross_validation {
+            trainer = trainer.ends_at(chosen.iteration);
+        }
+        if start.is_some() {
+            trainer = trainer.measure_start();
         }
         if let Some(threads) = threads {
             trainer = trainer.threads(threads);

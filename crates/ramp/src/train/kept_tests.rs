@@ -106,32 +106,29 @@ fn every_flipped_bit_of_a_checkpoint_or_its_records_is_noticed() {
 }
 
 #[test]
-fn a_start_that_nothing_beats_is_kept() {
+fn a_start_is_measured_as_validation_samples_are() {
     let data = data(200);
     let mut model = model(&data);
-    Trainer::new(spec())
+    let first = Trainer::new(spec())
         .unwrap()
         .fit(&mut model, &data)
         .unwrap();
-    let start = model.parameters().to_vec();
-    // Steps so long that they only do harm.
-    let harm = TrainSpec {
-        learning_rate: 0.5,
-        warmup: 0,
-        decay: Decay::Constant,
-        ..spec()
-    };
-    let mut judged = model.clone();
-    let fit = Trainer::new(harm.clone())
+    assert_eq!(first.start, None);
+    // The weights of the best look, which the next training begins with: the same samples say the same of them.
+    let mut again = model.clone();
+    let fit = Trainer::new(spec())
         .unwrap()
-        .judge_start()
-        .fit(&mut judged, &data)
+        .measure_start()
+        .fit(&mut again, &data)
         .unwrap();
-    assert_eq!((fit.iteration, fit.start), (0, fit.held_out));
-    assert_eq!(judged.parameters(), start);
-    let fit = Trainer::new(harm).unwrap().fit(&mut model, &data).unwrap();
-    assert!(fit.iteration > 0 && fit.start.is_none());
-    assert_ne!(model.parameters(), start);
+    assert_eq!(fit.start, first.held_out);
+    let unmeasured = Trainer::new(spec())
+        .unwrap()
+        .fit(&mut model, &data)
+        .unwrap();
+    // Looking changes nothing.
+    assert_eq!(model.parameters(), again.parameters());
+    assert_eq!(unmeasured.iteration, fit.iteration);
 }
 
 #[test]

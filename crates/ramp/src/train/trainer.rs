@@ -32,7 +32,7 @@ pub struct Fit {
     pub iteration: usize,
     /// Their held-out free energy, if samples were held out.
     pub held_out: Option<f64>,
-    /// That of the weights that it began with, where [`judge_start`](Trainer::judge_start) asked for it.
+    /// That of the weights that it began with, where [`measure_start`](Trainer::measure_start) asked for it.
     pub start: Option<f64>,
 }
 
@@ -75,7 +75,7 @@ pub struct Trainer<'a, M: ?Sized = Model> {
     folder: Option<(PathBuf, usize)>,
     observers: Vec<Box<dyn Observer<M> + 'a>>,
     ranks: &'a dyn Collective,
-    judge_start: bool,
+    measure_start: bool,
     ends_at: Option<usize>,
 }
 
@@ -99,7 +99,7 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
             folder: None,
             observers: vec![],
             ranks: &Single,
-            judge_start: false,
+            measure_start: false,
             ends_at: None,
         })
     }
@@ -160,11 +160,11 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
         self
     }
 
-    /// Measures the weights that training begins with on validation samples too, and keeps them where nothing better comes: for a start that has learned
-    /// from the data already.
+    /// Measures the weights that training begins with on validation samples too: for a start that has learned from the data already. They are not among those that
+    /// are kept; whoever wants them back has [`Fit::start`] to compare with.
     #[must_use]
-    pub fn judge_start(mut self) -> Self {
-        self.judge_start = true;
+    pub fn measure_start(mut self) -> Self {
+        self.measure_start = true;
         self
     }
 
@@ -192,8 +192,8 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
             ranks: self.ranks,
             ends_at: self.ends_at,
         };
-        let start = match self.judge_start && state.iteration == 0 {
-            true => session.judge_start(problem, &mut state)?,
+        let start = match self.measure_start && state.iteration == 0 {
+            true => on(&session.pool, || problem.held_out())?,
             false => None,
         };
         let stop = match session.run(problem, &mut state) {
@@ -435,23 +435,6 @@ impl<M: ?Sized> Session<'_, '_, M> {
             gradient_norm: norm,
             rate,
         })
-    }
-
-    /// Measures the weights that training begins with; they are the best so far.
-    fn judge_start<P: Problem>(
-        &mut self,
-        problem: &mut P,
-        state: &mut State,
-    ) -> Result<Option<f64>, P::Error> {
-        let value = on(&self.pool, || problem.held_out())?;
-        if let (Some(held_out), None) = (value, self.ends_at) {
-            state.best = Some(Best {
-                parameters: problem.parameters().to_vec(),
-                held_out,
-                iteration: 0,
-            });
-        }
-        Ok(value)
     }
 
     /// Measures the held-out value where it is due, and keeps the best weights.
