@@ -1,10 +1,13 @@
 //! What each item does to its latent: the mean that every answer by itself would give it, and which way that runs.
 
 use crate::Result;
-use crate::encode::{Encoded, Encoding};
-use crate::run::Project;
+use crate::encode::{Encoded, Encoder, Encoding};
+use crate::run::{Project, Run};
+use crate::source::Samples;
 use ramp::data::Dataset;
 use ramp::graph::VariableId;
+use ramp::model::Model;
+use std::collections::HashSet;
 
 /// Items that are looked at: every answer of each takes a row with all columns.
 const MOST: usize = 120;
@@ -71,8 +74,56 @@ impl Item {
     }
 }
 
-/// The curves of items with an order, of the first [`MOST`]. Chains have none: what an item says depends on its time.
+/// A model and the samples whose answers its curves run through.
+struct Looked<'a> {
+    model: &'a Model,
+    encoder: &'a Encoder,
+    samples: &'a Samples,
+    data: &'a Dataset,
+    /// Those of the samples that count.
+    rows: &'a [u32],
+}
+
+/// The curves of a trained project's items.
 pub(crate) fn items_of(project: &Project) -> Result<Vec<Item>> {
+    curves(&Looked {
+        model: &project.model,
+        encoder: &project.encoder,
+        samples: &project.samples,
+        data: &project.data,
+        rows: &project.training,
+    })
+}
+
+impl Run {
+    /// What each item with an order does to its latent, by the training samples that the run keeps.
+    pub fn items(&self) -> Result<Vec<Item>> {
+        if self.encoder.chain {
+            return Ok(vec![]);
+        }
+        let samples = self.support_samples()?;
+        let (data, _) = self.encode(&samples)?;
+        let rows: Vec<u32> = (0..samples.len() as u32).collect();
+        curves(&Looked {
+            model: &self.model,
+            encoder: &self.encoder,
+            samples: &samples,
+            data: &data,
+            rows: &rows,
+        })
+    }
+}
+
+/// What deserves a word of items, latent by latent.
+pub fn item_warnings(items: &[Item]) -> Vec<String> {
+    let mut latents: Vec<&str> = items.iter().map(|i| &i.latent[..]).collect();
+    let mut seen = HashSet::new();
+    latents.retain(|l| seen.insert(*l));
+    latents.iter().flat_map(|l| warnings(l, items)).collect()
+}
+
+/// The curves of items with an order, of the first [`MOST`]. Chains have none: what an item says depends on its time.
+fn curves(project: &Looked<'_>) -> Result<Vec<Item>> {
     let tree = project.model.tree();
     let Some(table) = project.samples.table().filter(|_| !project.encoder.chain) else {
         return Ok(vec![]);
@@ -162,7 +213,7 @@ struct Asked<'a> {
 }
 
 /// Every answer of every item in a row of its own, in which all else is missing.
-fn one_at_a_time(project: &Project, asked: &[Asked<'_>], rows: usize) -> Result<Dataset> {
+fn one_at_a_time(project: &Looked<'_>, asked: &[Asked<'_>], rows: usize) -> Result<Dataset> {
     let mut data = Dataset::new();
     for observation in &project.encoder.observations {
         let features = observation.encoding.features();
@@ -190,10 +241,10 @@ fn one_at_a_time(project: &Project, asked: &[Asked<'_>], rows: usize) -> Result<
 }
 
 /// Training rows at evenly spaced ranks of a number, each with the number.
-fn ranks(project: &Project, observation: &Encoded) -> Result<Vec<(usize, f32)>> {
+fn ranks(project: &Looked<'_>, observation: &Encoded) -> Result<Vec<(usize, f32)>> {
     let seen = project.data.observation(&observation.name)?;
     let mut known: Vec<(usize, f32)> = project
-        .training
+        .rows
         .iter()
         .map(|&n| n as usize)
         .filter(|&n| seen.is_present(n))

@@ -220,6 +220,7 @@ pub fn questionnaire() -> Report {
         rows: 5000,
         held_out_rows: 1000,
         validation_rows: 0,
+        folds: 0,
         items: vec![],
         ranks: Some(HeldOutRanks {
             histogram: (0..20).map(|i| 40 + i * 7 % 11).collect(),
@@ -341,6 +342,7 @@ pub fn chain() -> Report {
         rows: 400,
         held_out_rows: 80,
         validation_rows: 0,
+        folds: 0,
         items: vec![],
         ranks: None,
         variables: vec![
@@ -529,6 +531,7 @@ pub fn mixed() -> Report {
         rows: 12_000,
         held_out_rows: 2_400,
         validation_rows: 0,
+        folds: 0,
         items: vec![],
         ranks: None,
         variables,

@@ -1,6 +1,6 @@
 //! A model file meets its data: everything is read and checked, and a model stands ready to be trained.
 
-use super::RunError;
+use super::{BeyondLinear, CrossValidation, RunError};
 use crate::encode::{Encoder, Encoding, found_in};
 use crate::model_file::{ModelFile, TreeSettings};
 use crate::readout::Readout;
@@ -47,6 +47,10 @@ pub struct Project {
     pub series: Vec<Sequence>,
     /// How missing numbers are read off the trained tree and the rest of a row; see [`learn_readout`](Self::learn_readout).
     pub readout: Option<Readout>,
+    /// What several fits to parts of a small sample said; see [`cross_validate`](Self::cross_validate).
+    pub cross_validation: Option<CrossValidation>,
+    /// Whether networks say more than the linear factor model that the tree began as, where it did.
+    pub beyond_linear: Option<BeyondLinear>,
     /// All columns of data that was in memory.
     whole: Option<RecordBatch>,
 }
@@ -96,6 +100,9 @@ impl Project {
             Some(path) => e.in_file(path),
             None => e,
         };
+        if file.init() == Initialisation::Factors && !file.has_factors() {
+            return Err(RunError::NoFactors.into());
+        }
         let series = samples.sequences.clone().unwrap_or_default();
         let (samples, windows) = cut(&mut file, samples);
         let count = samples.len();
@@ -128,12 +135,8 @@ impl Project {
         } = train
             .split(count)
             .map_err(|e| in_file(ramp::Error::from(e).into()))?;
-        let encoder = Encoder::learn(&file, &names, &samples, &training).map_err(in_file)?;
-        let (data, _) = encoder.encode(&samples).map_err(in_file)?;
-        let tree = file.build_tree(samples.steps().max(2))?;
-        let reversed =
-            crate::sign_alignment::reversed_observations(&tree, &encoder, &samples, &training)?;
-        let model = build(&file, tree, &encoder, &reversed, &data, train.seed)?;
+        let (encoder, data, model) =
+            learn_encoding(&file, &names, &samples, &training, &train).map_err(in_file)?;
         Ok(Project {
             settings: file.resolved(&train)?,
             file,
@@ -148,7 +151,46 @@ impl Project {
             windows,
             series,
             readout: None,
+            cross_validation: None,
+            beyond_linear: None,
             whole,
+        })
+    }
+
+    /// The same model of some of the samples: it learns from the first ones, also what it learns of their columns, and is judged on the others. Weights are
+    /// those that it begins with.
+    pub(super) fn fold(&self, learned: &[u32], judged: &[u32]) -> Result<Self> {
+        let order = [learned, judged].concat();
+        let samples = self.samples.select(&order)?;
+        let mut train = self.file.train_spec(learned.len())?;
+        (train.holdout, train.holdout_last) = (0.0, true);
+        // What a model file gives may be more than a part of the samples has.
+        train.batch = train.batch.filter(|&b| b < learned.len());
+        train.mixture = train
+            .mixture
+            .filter(|&m| m < train.batch.unwrap_or(learned.len()));
+        train.validation = judged.len() as f64 / order.len() as f64;
+        let training: Vec<u32> = (0..learned.len() as u32).collect();
+        let names = observed(&self.file)?;
+        let (encoder, data, model) =
+            learn_encoding(&self.file, &names, &samples, &training, &train)?;
+        Ok(Project {
+            file: self.file.clone(),
+            settings: String::new(),
+            train,
+            samples,
+            data,
+            encoder,
+            model,
+            training,
+            validation: (learned.len() as u32..order.len() as u32).collect(),
+            held_out: vec![],
+            windows: None,
+            series: vec![],
+            readout: None,
+            cross_validation: None,
+            beyond_linear: None,
+            whole: None,
         })
     }
 
@@ -215,8 +257,9 @@ fn cut(file: &mut ModelFile, samples: Samples) -> (Samples, Option<Windows>) {
 }
 
 impl Project {
-    /// Lets the networks of a chain begin by what its data show and those of a tree as a linear factor model, where the model file asks for it, and tells which starts were
-    /// tried, the best first. To be called once, before training; the observer watches the short trainings of these starts.
+    /// Lets the networks of a chain begin by what its data show, unless the model file asks for another start, and tells which starts were
+    /// tried, the best first. To be called once, before training; the observer watches the short trainings of these starts. A tree that begins as a linear factor
+    /// model does so when it is trained.
     pub fn initialise(
         &mut self,
         threads: Option<usize>,
@@ -231,14 +274,22 @@ impl Project {
                 threads,
                 observer,
             )?),
-            Initialisation::Factors => {
-                match self.model.init_factors(&self.data, &self.training)? {
-                    true => Ok(vec![]),
-                    false => Err(RunError::NoFactors.into()),
-                }
-            }
             _ => Ok(vec![]),
         }
+    }
+
+    /// Lets a tree begin as a linear factor model, and tells whether it does: not where another start was chosen, latents are not Gaussian, or data
+    /// are too few.
+    pub(super) fn init_factors(&mut self) -> ramp::Result<bool> {
+        let suits = self.file.init() == Initialisation::Factors
+            && (self.file.networks.init.is_some() || !self.has_images());
+        Ok(suits && self.model.init_factors(&self.data, &self.training)?)
+    }
+
+    /// Whether images are observed, which a linear model says little about.
+    pub(super) fn has_images(&self) -> bool {
+        let mut observations = self.encoder.observations.iter();
+        observations.any(|o| matches!(o.encoding, Encoding::Image { .. }))
     }
 }
 
@@ -319,6 +370,23 @@ pub(super) fn observed(file: &ModelFile) -> Result<Vec<String>> {
         .iter()
         .map(|&x| tree.name(x).to_string())
         .collect())
+}
+
+/// Learns scales and levels from some of the samples, and builds a model for them.
+fn learn_encoding(
+    file: &ModelFile,
+    names: &[String],
+    samples: &Samples,
+    training: &[u32],
+    train: &TrainSpec,
+) -> Result<(Encoder, Dataset, Model)> {
+    let encoder = Encoder::learn(file, names, samples, training)?;
+    let (data, _) = encoder.encode(samples)?;
+    let tree = file.build_tree(samples.steps().max(2))?;
+    let reversed =
+        crate::sign_alignment::reversed_observations(&tree, &encoder, samples, training)?;
+    let model = build(file, tree, &encoder, &reversed, &data, train.seed)?;
+    Ok((encoder, data, model))
 }
 
 fn build(

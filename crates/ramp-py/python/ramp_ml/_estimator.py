@@ -47,6 +47,9 @@ class Ramp(Inference, Pictures):
         The fraction of samples that training never touches: they judge.
     validation : float, default 0.1
         The fraction of samples that are not learned from but choose the weights.
+    folds : int, optional
+        Into how many parts a small table is divided, each of which judges a fit to the others; 0 for none. By default 5 for at most
+        1,000 rows.
     family : str, default "gaussian"
         The family of latents that are not named in ``latents``, such as ``"gaussian(2)"``, ``"categorical(3)"``, ``"beta"``, or a product
         such as ``"von_mises x gaussian"``.
@@ -138,6 +141,7 @@ class Ramp(Inference, Pictures):
         *,
         holdout: float | None = None,
         validation: float | None = None,
+        folds: int | None = None,
         family: str | None = None,
         dim: int | None = None,
         levels: int | None = None,
@@ -172,6 +176,7 @@ class Ramp(Inference, Pictures):
         self.tree = tree
         self.holdout = holdout
         self.validation = validation
+        self.folds = folds
         self.family = family
         self.dim = dim
         self.levels = levels
