@@ -74,23 +74,21 @@ impl About {
         let run = Run::open(&self.run)?;
         let (reader, options, out) = self.open(&run)?;
         let ended = write(run.infer(reader, options), &out)?;
-        if matches!(ended, Ending::Done) {
-            self.notes(&run, &out)?;
+        // A pipeline is left alone.
+        if matches!(ended, Ending::Done) && !is_dash(&out) {
+            self.notes(&run)?;
         }
         Ok(ended)
     }
 
     /// What a reader of the latents should know: which way their items run.
-    fn notes(&self, run: &Run, out: &Path) -> Result<(), Failure> {
+    fn notes(&self, run: &Run) -> Result<(), Failure> {
         let items = run.items()?;
         let mut text = printing::items(&items);
         for warning in item_warnings(&items) {
             text += &format!("warning: {warning}\n");
         }
-        match is_dash(out) {
-            true => note!("{}", text.trim_end()),
-            false => say!("{text}"),
-        }
+        say!("{text}");
         Ok(())
     }
 
@@ -133,7 +131,12 @@ impl About {
             Some(&out),
             options.needs_all_columns(),
         )?;
-        Ok((reader, options.uses(self.uses(run)?), out))
+        // What rows were is said in words, and arrays hold numbers.
+        let uses = match is_array(&out) {
+            true => None,
+            false => self.uses(run)?,
+        };
+        Ok((reader, options.uses(uses), out))
     }
 }
 
@@ -207,6 +210,11 @@ pub fn open(
         .unwrap_or(Path::new("."));
     printing::check_writable(folder)?;
     Ok(reader)
+}
+
+/// Whether a file holds arrays of numbers and no text.
+fn is_array(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "npy" || e == "npz")
 }
 
 fn is_dash(path: &Path) -> bool {

@@ -142,7 +142,7 @@ pub(super) fn write_weights(project: &Project, folder: &Path) -> Result<()> {
         data: project.data.fingerprint(),
         cross_validation: project.cross_validation.clone(),
         beyond_linear: project.beyond_linear,
-        learned_rows: LearnedRows::of(project)?,
+        learned_rows: LearnedRows::of(project),
     };
     let text = serde_json::to_string(&header).map_err(RunError::Write)?;
     let networks = model

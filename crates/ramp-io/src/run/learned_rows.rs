@@ -43,21 +43,17 @@ pub(super) struct LearnedRows {
 
 impl LearnedRows {
     /// Of a project whose samples are rows of a file.
-    pub fn of(project: &Project) -> Result<Option<Self>> {
-        let (Some(path), None) = (&project.file.data.file, &project.samples.sequences) else {
-            return Ok(None);
+    pub fn of(project: &Project) -> Option<Self> {
+        let (Some(read), None) = (&project.read, &project.samples.sequences) else {
+            return None;
         };
-        // A pipe, or a file that is gone by now, cannot be met again.
-        if !path.is_file() {
-            return Ok(None);
-        }
-        Ok(Some(LearnedRows {
-            file: Checksum::of(path)?,
+        Some(LearnedRows {
+            file: read.clone(),
             rows: project.samples.len(),
             holdout: project.train.holdout,
             validation: project.train.validation,
             seed: project.train.seed,
-        }))
+        })
     }
 
     fn uses(&self) -> Result<Vec<RowUse>> {

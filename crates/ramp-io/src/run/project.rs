@@ -1,5 +1,6 @@
 //! A model file meets its data: everything is read and checked, and a model stands ready to be trained.
 
+use super::manifest::Checksum;
 use super::{BeyondLinear, CrossValidation, RunError};
 use crate::encode::{Encoder, Encoding, found_in};
 use crate::model_file::{ModelFile, TreeSettings};
@@ -53,6 +54,8 @@ pub struct Project {
     pub beyond_linear: Option<BeyondLinear>,
     /// All columns of data that was in memory.
     whole: Option<RecordBatch>,
+    /// What the file was when it was read.
+    pub(super) read: Option<Checksum>,
 }
 
 impl Project {
@@ -68,8 +71,12 @@ impl Project {
             let schema = SampleReader::open(&path, None, None)?.schema();
             check_latents(&file, Some(&path), schema.as_deref())?;
         }
-        let samples = SampleReader::open(&path, file.chain(), Some(&wanted))?.rest()?;
-        Self::assemble(file, names, samples, Some(&path), None)
+        let reader = SampleReader::open(&path, file.chain(), Some(&wanted))?;
+        // Before the rows are read: a file that changes later is not what was learned from.
+        let read = Checksum::of(&path)?;
+        let mut project = Self::assemble(file, names, reader.rest()?, Some(&path), None)?;
+        project.read = Some(read);
+        Ok(project)
     }
 
     /// The same for data that is in memory already, whatever file the model file names.
@@ -154,6 +161,7 @@ impl Project {
             cross_validation: None,
             beyond_linear: None,
             whole,
+            read: None,
         })
     }
 
@@ -191,6 +199,7 @@ impl Project {
             cross_validation: None,
             beyond_linear: None,
             whole: None,
+            read: None,
         })
     }
 
