@@ -2,6 +2,7 @@
 
 mod claim;
 mod error;
+mod estimate;
 mod folder;
 mod lock;
 mod manifest;
@@ -13,6 +14,7 @@ mod training;
 
 pub use claim::{Intent, RunFolder};
 pub use error::RunError;
+pub use estimate::Estimate;
 pub use folder::Run;
 pub(crate) use folder::{SUPPORT_NUMBERS, support_samples};
 pub use lock::FolderLock;
