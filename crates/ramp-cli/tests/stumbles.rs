@@ -126,7 +126,7 @@ fn the_unnamed_first_column_is_an_index_and_no_identifier_enters_a_tree() {
     scene.does(&["fit", "m.toml", "--out", "run"]);
     scene.does(&["infer", "run", "--out", "latents.csv", "--keep", "index"]);
     let latents = scene.table("latents.csv");
-    assert_eq!(names(&latents), ["index", "z.mean", "z.sd"]);
+    assert_eq!(names(&latents), ["index", "z.mean", "z.sd", "split"]);
     assert_eq!(numbers(&latents, "index")[..3], [0.0, 4.0, 6.0]);
 }
 
