@@ -42,7 +42,7 @@ const NETWORKS: [&str; 6] = [
     "monotone",
 ];
 /// In the order of the alphabet, for messages.
-pub(super) const TRAIN: [&str; 16] = [
+pub(super) const TRAIN: [&str; 17] = [
     "batch",
     "clip",
     "decay",
@@ -54,6 +54,7 @@ pub(super) const TRAIN: [&str; 16] = [
     "mask_span",
     "mask_warmup",
     "mixture",
+    "noise",
     "optimizer",
     "patience",
     "population",

@@ -119,7 +119,7 @@ impl Project {
         let both = median(with_look);
         let step = median(plain).or(both).unwrap_or(0.0);
         let trial = match self.file.init() {
-            Initialisation::Dynamics => ramp::train::trial_steps(&self.train),
+            Initialisation::Dynamics => ramp::train::trial_steps(&self.model, &self.train),
             _ => 0,
         };
         Ok(Estimate {

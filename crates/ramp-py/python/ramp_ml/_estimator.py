@@ -97,6 +97,8 @@ class Ramp(Inference, Pictures):
         How many observations in a row are left out together, on average.
     mask_warmup : int, optional
         Iterations over which masking rises from nothing.
+    noise : float, optional
+        The standard deviation of noise that every step adds to images, in units of their pixels' own.
     evaluate_every : int, optional
         Iterations between evaluations on validation samples.
     patience : int, optional
@@ -166,6 +168,7 @@ class Ramp(Inference, Pictures):
         mask: float | None = None,
         mask_span: float | None = None,
         mask_warmup: int | None = None,
+        noise: float | None = None,
         evaluate_every: int | None = None,
         patience: int | None = None,
         seed: int | None = None,
@@ -201,6 +204,7 @@ class Ramp(Inference, Pictures):
         self.mask = mask
         self.mask_span = mask_span
         self.mask_warmup = mask_warmup
+        self.noise = noise
         self.evaluate_every = evaluate_every
         self.patience = patience
         self.seed = seed

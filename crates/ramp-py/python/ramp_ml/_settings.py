@@ -28,6 +28,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "mask",
         "mask_span",
         "mask_warmup",
+        "noise",
         "evaluate_every",
         "patience",
         "seed",

@@ -164,7 +164,7 @@ impl<E: Element> Kernel<E> for Evaluate<'_, E> {
         let dim = pairwise.belief.dim();
         let stride = pairwise.rows.len.next_multiple_of(16);
         sums.make_room(dim, stride, pairwise.columns.stride, pairwise.value_only);
-        if dim >= sparse::FROM {
+        if sparse::suits(pairwise.belief) {
             let mut work = sparse::Work::<R>::new(dim);
             let marks = match pairwise.value_only {
                 true => 0,

@@ -20,8 +20,14 @@ use crate::kernel::four::Four;
 use crate::kernel::real::{Element, Operation, Real};
 use crate::kernel::scratch::Scratch;
 
-/// Natural parameters from which on a belief is dear enough: a Gaussian of three dimensions.
+/// Natural parameters from which on a part of a belief is dear enough: a Gaussian of three dimensions.
 pub(super) const FROM: usize = 9;
+/// Whether a belief has a part that is. Products of small parts are cheap, and compiled for their sizes in the other kernel.
+pub(super) fn suits(belief: &Belief) -> bool {
+    let mut parts = belief.parts().iter();
+    parts.any(|part| with_family!(part, f => f.dim() >= FROM))
+}
+
 /// Weights that leave no trace, as a part of their row's sum: ten thousand of them are a millionth of it.
 const NEGLIGIBLE: f64 = 1e-10;
 /// Columns side by side.

@@ -7,7 +7,7 @@ use super::spec::TrainSpec;
 use super::trainer::is_lost;
 use crate::collective::Collective;
 use crate::data::Dataset;
-use crate::model::{Bound, Model, Workspace};
+use crate::model::{Bound, Model, Noise, Workspace};
 use crate::objective::{FreeEnergy, Mixture};
 use crate::{Error, Result};
 
@@ -21,6 +21,8 @@ pub(super) struct FreeEnergyProblem<'a> {
     data: &'a Dataset,
     bound: Bound<'a>,
     batches: Batches,
+    /// What is added to images.
+    noise: Option<Noise>,
     validation: Vec<u32>,
     /// The training samples that these are scored against.
     met: Vec<u32>,
@@ -49,6 +51,9 @@ impl<'a> FreeEnergyProblem<'a> {
             validation,
             ..
         } = split(spec, bound.rows())?;
+        let noise = (spec.noise > 0.0)
+            .then(|| Noise::new(&bound, &training, spec.noise, spec.seed))
+            .flatten();
         let steps = model.tree().time_axis().map_or(1, |t| t.steps());
         let most = (MET / steps).max(100);
         let stride = training.len().div_ceil(most);
@@ -61,6 +66,7 @@ impl<'a> FreeEnergyProblem<'a> {
             even_rates: spec.even_rates,
             ranks,
             batches: Batches::new(spec.clone(), training, (observations, series)),
+            noise,
             model,
             data,
             bound,
@@ -99,6 +105,10 @@ impl Problem for FreeEnergyProblem<'_> {
         let drawn = self.batches.draw(iteration);
         let memory = std::mem::take(&mut self.step.batch);
         let batch = (self.model).batch_with(&self.bound, drawn.samples, drawn.mask, memory);
+        let batch = match &mut self.noise {
+            Some(noise) => batch.with_noise(noise.of_step(iteration)),
+            None => batch,
+        };
         let mixture = Mixture {
             drawn: drawn.mixture,
             population: Some(self.population),

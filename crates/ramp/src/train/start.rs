@@ -37,9 +37,12 @@ fn trial_iterations(spec: &TrainSpec) -> usize {
     iterations.min(spec.iterations.max(1))
 }
 
-/// How many steps [`start_chain`] takes at most before training begins.
-pub fn trial_steps(spec: &TrainSpec) -> usize {
-    TRIED.len() * trial_iterations(spec)
+/// How many steps [`start_chain`] takes at most before training begins: none where only one start suits the latents.
+pub fn trial_steps(model: &Model, spec: &TrainSpec) -> usize {
+    match model.has_rates() {
+        true => TRIED.len() * trial_iterations(spec),
+        false => 0,
+    }
 }
 
 /// Initialises a chain by the best of the starts that suit its latents, from some samples of its data, and tells how each did, the best first.
