@@ -145,7 +145,9 @@ fn leaving_out_pairs_without_weight_leaves_the_gradient() {
             let double = away(&mut of_double.message(m).iter().copied());
             let single = away(&mut of_single.message(m).iter().map(|&x| f64::from(x)));
             assert!(double < 1e-8, "{dim}: {double} of the gradient in f64");
-            assert!(single < 1e-5, "{dim}: {single} of the gradient in f32");
+            // Sharp beliefs have log-normalisers of hundreds of nats, which f32 rounds to 1e-5: that much their weights are off. The line above is
+            // the one that measures what leaving out pairs costs.
+            assert!(single < 1e-4, "{dim}: {single} of the gradient in f32");
         }
     }
 }
