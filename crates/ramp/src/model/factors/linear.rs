@@ -5,9 +5,9 @@ use super::super::linalg::{cholesky, eigen, inverse, product, solve, times};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// Rounds at most, and the mean change of loadings below which they end.
-const ROUNDS: usize = 400;
-const SETTLED: f64 = 1e-5;
+/// Rounds at most, and the largest change of a loading below which they end. Those of edges settle last.
+const ROUNDS: usize = 1000;
+const SETTLED: f64 = 3e-5;
 /// The least share of noise in an observation and in a latent given its neighbour: nothing is known for certain from a sample.
 const LEAST_NOISE: f64 = 0.02;
 /// How sure the first scores are taken to be.
@@ -96,14 +96,15 @@ impl LinearTree {
         self.dims.iter().sum()
     }
 
+    /// The largest difference of loadings, those of edges too.
     fn distance(&self, other: &Self) -> f64 {
-        let pairs = self.lines.iter().zip(&other.lines);
-        let (sum, count) = pairs
+        let lines = self.lines.iter().zip(&other.lines);
+        let edges = self.edges.iter().zip(&other.edges);
+        lines
             .flat_map(|(a, b)| a.w.iter().zip(&b.w))
-            .fold((0.0, 0.0), |(sum, n), (a, b)| {
-                (sum + (a - b).abs(), n + 1.0)
-            });
-        sum / f64::max(count, 1.0)
+            .chain(edges.flat_map(|(a, b)| a.a.iter().zip(&b.a)))
+            .map(|(a, b)| (a - b).abs())
+            .fold(0.0, f64::max)
     }
 
     /// A first guess: principal components of what hangs on a latent, then of its neighbours' scores, taken for the latent with some doubt.
@@ -334,11 +335,9 @@ impl LinearTree {
             // Into coordinates where the parent has unit covariance, then the same for the child.
             let a = matmul(dc, dp, dp, &a, unit[edge.parent].as_ref()?);
             let aa = matmul(dc, dp, dc, &a, &transposed(dc, dp, &a));
-            let spread = |i: usize| q[i * dc + i] + aa[i * dc + i];
-            let least: Vec<f64> = (0..dc).map(|i| LEAST_NOISE * spread(i)).collect();
-            for (i, least) in least.iter().enumerate() {
-                q[i * dc + i] += least;
-            }
+            // A floor and no addition: what were added in every round would add up, the more the slower an edge settles.
+            let spread = (0..dc).map(|i| q[i * dc + i] + aa[i * dc + i]).sum::<f64>() / dc as f64;
+            let q = raised(dc, q, LEAST_NOISE * spread);
             let both: Vec<f64> = q.iter().zip(&aa).map(|(q, a)| q + a).collect();
             let l = cholesky(dc, &floored(dc, both, 1e-6))?;
             edge.a = lower_solve(dc, dp, &l, &a);
@@ -554,6 +553,19 @@ fn diagonal(n: usize, value: f64) -> Vec<f64> {
     (0..n * n)
         .map(|k| if k % (n + 1) == 0 { value } else { 0.0 })
         .collect()
+}
+
+/// The same matrix with no variance below a least one in any direction.
+fn raised(n: usize, a: Vec<f64>, least: f64) -> Vec<f64> {
+    let (values, vectors) = eigen(n, &a);
+    if values.iter().all(|v| *v >= least) {
+        return a;
+    }
+    let part = |i: usize, j: usize| {
+        let each = values.iter().zip(&vectors);
+        each.map(|(v, e)| v.max(least) * e[i] * e[j]).sum::<f64>()
+    };
+    (0..n * n).map(|k| part(k / n, k % n)).collect()
 }
 
 /// A little more on the diagonal, in parts of its mean.

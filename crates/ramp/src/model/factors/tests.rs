@@ -1,5 +1,6 @@
 use super::super::linalg::inverse;
 use super::super::{Initialisation, Model};
+use super::linear::{LinearTree, Scores};
 use crate::data::Dataset;
 use crate::graph::FactorTree;
 use crate::network::{MonotoneSpec, NetworkSpec};
@@ -218,4 +219,43 @@ fn other_families_and_small_samples_stay_as_they_were() {
             .unwrap()
     );
     assert_eq!(model.parameters(), before);
+}
+
+#[test]
+fn a_root_far_from_the_data_is_as_near_to_its_branches_as_it_is() {
+    // Two branches of two latents with two items each. All that the root has is what both branches share, so their loadings settle last.
+    const NEAR: f64 = 0.8;
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+    let rows = 10_000;
+    let mut items = vec![vec![]; 8];
+    for _ in 0..rows {
+        let mut below = |z: f64| NEAR * z + (1.0 - NEAR * NEAR).sqrt() * normal();
+        let root = below(0.0) / (1.0 - NEAR * NEAR).sqrt();
+        for middle in 0..2 {
+            let middle_value = below(root);
+            for low in 0..2 {
+                let low_value = below(middle_value);
+                for item in 0..2 {
+                    items[4 * middle + 2 * low + item].push(below(low_value));
+                }
+            }
+        }
+    }
+    let scores: Vec<Scores> = items
+        .into_iter()
+        .enumerate()
+        .map(|(i, values)| Scores {
+            latent: 3 + i / 2,
+            width: 1,
+            sizes: vec![1.0],
+            values,
+            present: vec![true; rows],
+        })
+        .collect();
+    let links = [(0, 1), (0, 2), (1, 3), (1, 4), (2, 5), (2, 6)];
+    let tree = LinearTree::fit(&[1; 7], &links, &scores).unwrap();
+    // Only the product of the root's two loadings is told by data: the correlation of the two branches.
+    let shared = tree.edges[0].a[0] * tree.edges[1].a[0];
+    assert!((shared.abs() - NEAR * NEAR).abs() < 0.04, "{shared}");
 }
