@@ -71,7 +71,7 @@ impl Project {
             let schema = SampleReader::open(&path, None, None)?.schema();
             check_latents(&file, Some(&path), schema.as_deref())?;
         }
-        let reader = SampleReader::open(&path, file.chain(), Some(&wanted))?;
+        let mut reader = SampleReader::open(&path, file.chain(), Some(&wanted))?;
         // Before the rows are read: a file that changes later is not what was learned from.
         let read = Checksum::of(&path)?;
         let mut project = Self::assemble(file, names, reader.rest()?, Some(&path), None)?;
