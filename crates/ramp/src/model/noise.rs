@@ -46,7 +46,7 @@ impl Noise {
             })
             .collect::<Vec<_>>();
         spread.iter().any(|&s| s > 0.0).then_some(Noise {
-            seed: mix(seed ^ 0x6e6f_6973_65),
+            seed: mix(seed ^ 0x006e_6f69_7365),
             step: 0,
             spread,
         })
