@@ -97,7 +97,7 @@ impl Ranks {
             Ok(done) => Ok(done),
             Err(Stopped::Together(mut failure)) => {
                 // Now, while all are still here: a launcher ends the others as soon as one has ended with an error.
-                if self.all.ranks() > 1 && !failure.sentence.is_empty() {
+                if self.collective().ranks() > 1 && !failure.sentence.is_empty() {
                     output::complain(&std::mem::take(&mut failure.sentence));
                 }
                 Err(failure)
