@@ -111,7 +111,7 @@ pub trait Family: Clone + Send + Sync {
     const HOT: bool = false;
 
     /// Whether the formula is a long chain of operations that wait for one another: the pairwise kernel then takes four pairs of a large
-    /// belief side by side ([`Four`](crate::kernel::four::Four)).
+    /// belief side by side (`Four` of the kernel).
     const CHAINED: bool = false;
 
     /// The family's one setting.
