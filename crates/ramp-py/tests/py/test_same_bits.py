@@ -24,15 +24,19 @@ def command(*arguments: object) -> None:
     subprocess.run([str(COMMAND), *map(str, arguments)], check=True, capture_output=True)
 
 
-def weights(run: Path) -> tuple[object, bytes]:
-    """What the weights' file says of the model and of how data is encoded, and all of its numbers. Only a fit to a file knows its rows again."""
+def weights(run: Path) -> tuple[object, dict[str, bytes]]:
+    """What the weights' file says of the model and of how data is encoded, and all of its numbers. Only a fit to a file knows its rows again, which its
+    checksum counts too."""
     text = (run / "weights.safetensors").read_bytes()
-    size = int.from_bytes(text[:8], "little")
-    header = json.loads(text[8 : 8 + size])
+    start = 8 + int.from_bytes(text[:8], "little")
+    header = json.loads(text[8:start])
     about = {key: json.loads(value) for key, value in header.pop("__metadata__").items() if value.startswith("{")}
     for part in about.values():
         part.pop("learned_rows", None)
-    return (header, about), text[8 + size :]
+    del header["sha256"]
+    arrays = {name: text[start + array["data_offsets"][0] : start + array["data_offsets"][1]] for name, array in header.items()}
+    assert about and arrays
+    return about, arrays
 
 
 def same_runs(run: Path, other: Path) -> None:
