@@ -5,9 +5,10 @@ use super::super::linalg::{cholesky, eigen, inverse, product, solve, times};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// Rounds at most, and the largest change of a loading below which they end. Those of edges settle last.
-const ROUNDS: usize = 1000;
-const SETTLED: f64 = 3e-5;
+/// Rounds at most, and the largest change of a loading below which they end. Those of edges settle last; where a latent has two neighbours, only the product of
+/// its two is told by data, and they drift along it for long.
+const ROUNDS: usize = 400;
+const SETTLED: f64 = 1e-4;
 /// The least share of noise in an observation and in a latent given its neighbour: nothing is known for certain from a sample.
 const LEAST_NOISE: f64 = 0.02;
 /// How sure the first scores are taken to be.
