@@ -6,7 +6,7 @@
 
 use super::{Event, Observer, TrainSpec, Trainer};
 use crate::Result;
-use crate::data::Dataset;
+use crate::data::Gather;
 use crate::model::{DynamicsInit, Model};
 
 /// Sequences that starts learn from.
@@ -33,7 +33,7 @@ pub struct TriedStart {
 /// [`TrainError::Interrupted`](super::TrainError::Interrupted); they take all threads unless told otherwise.
 pub fn start_chain(
     model: &mut Model,
-    data: &Dataset,
+    data: &dyn Gather,
     samples: &[u32],
     spec: &TrainSpec,
     threads: Option<usize>,
@@ -46,7 +46,7 @@ pub fn start_chain(
         return Ok(vec![]);
     };
     let chosen: Vec<u32> = samples.iter().copied().take(SEQUENCES).collect();
-    let few = data.select(&chosen);
+    let few = data.gather(&chosen)?;
     let all: Vec<u32> = (0..chosen.len() as u32).collect();
     let iterations = (spec.iterations / PART).clamp(*ITERATIONS.start(), *ITERATIONS.end());
     let mut short = spec.clone().lasting(iterations.min(spec.iterations.max(1)));
@@ -85,6 +85,7 @@ pub fn start_chain(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Dataset;
     use crate::graph::{FactorTree, Tying};
     use crate::model::Initialisation;
     use crate::train::Control;
