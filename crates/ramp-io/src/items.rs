@@ -74,9 +74,9 @@ impl Item {
 /// The curves of items with an order, of the first [`MOST`]. Chains have none: what an item says depends on its time.
 pub(crate) fn items_of(project: &Project) -> Result<Vec<Item>> {
     let tree = project.model.tree();
-    let Some(table) = project.samples.table().filter(|_| !project.encoder.chain) else {
+    if project.samples.table().is_none() || project.encoder.chain {
         return Ok(vec![]);
-    };
+    }
     let mut asked: Vec<Asked<'_>> = vec![];
     for observation in &project.encoder.observations {
         let Some(latent) = tree.latent_of(tree.find(&observation.name)?) else {
@@ -90,11 +90,15 @@ pub(crate) fn items_of(project: &Project) -> Result<Vec<Item>> {
                 })
                 .collect(),
             Encoding::Number { .. } => {
-                let column = crate::table::column(table, &observation.columns[0])?;
-                let texts = column.texts();
-                ranks(project, observation)?
-                    .into_iter()
-                    .map(|(row, x)| (texts[row].clone().unwrap_or_default(), vec![x]))
+                let points = ranks(project, observation)?;
+                let rows: Vec<u32> = points.iter().map(|&(row, _)| row as u32).collect();
+                let few = project.select(&rows)?;
+                let texts = match few.table() {
+                    Some(table) => crate::table::column(table, &observation.columns[0])?.texts(),
+                    None => vec![None; rows.len()],
+                };
+                (points.into_iter().zip(texts))
+                    .map(|((_, x), text)| (text.unwrap_or_default(), vec![x]))
                     .collect()
             }
             _ => continue,
@@ -191,7 +195,8 @@ fn one_at_a_time(project: &Project, asked: &[Asked<'_>], rows: usize) -> Result<
 
 /// Training rows at evenly spaced ranks of a number, each with the number.
 fn ranks(project: &Project, observation: &Encoded) -> Result<Vec<(usize, f32)>> {
-    let seen = project.data.observation(&observation.name)?;
+    let all = project.observed_column(&observation.name)?;
+    let seen = all.observation(&observation.name)?;
     let mut known: Vec<(usize, f32)> = project
         .training
         .iter()

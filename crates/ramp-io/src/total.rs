@@ -83,17 +83,17 @@ impl TreeTotal {
 
 /// The totals of some samples of a project from each of some roots, beside its training samples.
 pub(crate) fn totals(project: &Project, rows: &[u32], roots: &[VariableId]) -> Result<Vec<Total>> {
-    let Project { model, data, .. } = project;
-    let support = some(&project.training, most(project, SUPPORT));
-    let support = SupportSet::new(model, &data.select(&support), project.training.len())?;
-    Ok(model.totals(&support, &data.select(rows), roots)?)
+    let model = &project.model;
+    let support = project.observed(&some(&project.training, most(project, SUPPORT)))?;
+    let support = SupportSet::new(model, &support, project.training.len())?;
+    Ok(model.totals(&support, &project.observed(rows)?, roots)?)
 }
 
 /// How many samples there is time and memory for.
 fn most(project: &Project, most: usize) -> usize {
     let observations = project.encoder.observations.iter();
     let width: usize = observations.map(|o| o.encoding.features()).sum();
-    let steps = project.samples.steps().max(1);
+    let steps = project.steps().1.max(1);
     let fit = SUPPORT_NUMBERS / (width * steps).max(1);
     (most / steps).max(200).min(fit.max(50))
 }

@@ -1,6 +1,9 @@
 //! From a model file to a trained model in its folder: the project that is trained, and the run that stays.
 
 mod claim;
+mod dealt;
+#[cfg(test)]
+mod dealt_tests;
 mod error;
 mod folder;
 mod lock;

@@ -1,15 +1,18 @@
 //! A model file meets its data: everything is read and checked, and a model stands ready to be trained.
 
 use super::RunError;
+use super::dealt::{Extent, missing_in};
 use crate::encode::{Encoder, Encoding, found_in};
 use crate::model_file::{ModelFile, TreeSettings};
+use crate::ranks::{Parts, together};
 use crate::readout::Readout;
+use crate::sign_alignment;
 use crate::source::{Content, SampleReader, Samples, Sequence, Windows};
 use crate::table::{self, Column, columns};
 use crate::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
-use ramp::data::Dataset;
+use ramp::data::{Dataset, Dealt, Gather};
 use ramp::graph::{FactorTree, Tying, VariableId};
 use ramp::model::{Initialisation, Model};
 use ramp::network::{ConvLayer, ConvSpec, MonotoneSpec, NetworkSpec};
@@ -27,10 +30,10 @@ pub struct Project {
     pub train: TrainSpec,
     /// The model file with all settings of training spelled out, as it is kept with the run.
     pub settings: String,
-    /// The data as it stands in its file.
+    /// The data as it stands in its file. Of several ranks, each has some consecutive samples of it; see [`rows`](Self::rows) and [`select`](Self::select).
     pub samples: Samples,
-    /// The data as observations.
-    pub data: Dataset,
+    /// The data as observations, dealt to ranks in the same way.
+    pub data: Dealt,
     /// The way from one to the other.
     pub encoder: Encoder,
     /// The model.
@@ -49,6 +52,12 @@ pub struct Project {
     pub readout: Option<Readout>,
     /// All columns of data that was in memory.
     whole: Option<RecordBatch>,
+    /// How samples are dealt to ranks, where they are.
+    pub(super) parts: Option<Parts>,
+    /// What is known of all samples.
+    pub(super) extent: Extent,
+    /// Whether this rank asks for samples and the others wait to be asked.
+    pub(super) leads: bool,
 }
 
 impl Project {
@@ -65,7 +74,7 @@ impl Project {
             check_latents(&file, Some(&path), schema.as_deref())?;
         }
         let samples = SampleReader::open(&path, file.chain(), Some(&wanted))?.rest()?;
-        Self::assemble(file, names, samples, Some(&path), None)
+        Self::assemble(file, names, samples, Some(&path), None, None)
     }
 
     /// The same for data that is in memory already, whatever file the model file names.
@@ -82,15 +91,16 @@ impl Project {
             arrays => (arrays, None),
         };
         let samples = Samples::in_memory(content, file.chain(), Some(&wanted))?;
-        Self::assemble(file, names, samples, None, whole)
+        Self::assemble(file, names, samples, None, whole, None)
     }
 
-    fn assemble(
+    pub(super) fn assemble(
         mut file: ModelFile,
         names: Vec<String>,
         samples: Samples,
         path: Option<&Path>,
         whole: Option<RecordBatch>,
+        parts: Option<Parts>,
     ) -> Result<Self> {
         let in_file = |e: Error| match path {
             Some(path) => e.in_file(path),
@@ -98,7 +108,8 @@ impl Project {
         };
         let series = samples.sequences.clone().unwrap_or_default();
         let (samples, windows) = cut(&mut file, samples);
-        let count = samples.len();
+        let mut extent = Extent::of(&samples, parts.as_ref())?;
+        let count = extent.rows;
         if count < 2 {
             let too_few = RunError::TooFewSamples {
                 samples: count,
@@ -128,12 +139,28 @@ impl Project {
         } = train
             .split(count)
             .map_err(|e| in_file(ramp::Error::from(e).into()))?;
-        let encoder = Encoder::learn(&file, &names, &samples, &training).map_err(in_file)?;
-        let (data, _) = encoder.encode(&samples).map_err(in_file)?;
-        let tree = file.build_tree(samples.steps().max(2))?;
-        let reversed =
-            crate::sign_alignment::reversed_observations(&tree, &encoder, &samples, &training)?;
-        let model = build(&file, tree, &encoder, &reversed, &data, train.seed)?;
+        let encoder = match &parts {
+            None => Encoder::learn(&file, &names, &samples, &training),
+            Some(parts) => Encoder::learn_among(&file, &names, &samples, &training, parts),
+        }
+        .map_err(in_file)?;
+        let encoded = encoder.encode_steps(&samples, extent.steps);
+        let encoded = encoded.map(|(data, _)| data).map_err(in_file);
+        let data = match &parts {
+            None => Dealt::from(encoded?),
+            Some(parts) => Dealt::new(together(&*parts.ranks, encoded)?, parts.ranks.clone())?,
+        };
+        if let Some(parts) = &parts {
+            extent.count_missing(data.here(), &*parts.ranks)?;
+        }
+        let tree = file.build_tree(extent.steps.max(2))?;
+        let few = sign_alignment::looked_at(&training);
+        let few = match &parts {
+            None => samples.select(few),
+            Some(parts) => parts.gather(&samples, few),
+        };
+        let reversed = sign_alignment::reversed_observations(&tree, &encoder, few?)?;
+        let model = build(&file, tree, &encoder, &reversed, data.here(), train.seed)?;
         Ok(Project {
             settings: file.resolved(&train)?,
             file,
@@ -149,6 +176,9 @@ impl Project {
             series,
             readout: None,
             whole,
+            parts,
+            extent,
+            leads: false,
         })
     }
 
@@ -168,18 +198,18 @@ impl Project {
 impl Project {
     /// The fraction of items in which an observation is missing; of sequences, among all of their steps.
     pub fn missing(&self, observation: &str) -> f64 {
-        let data = &self.data;
-        let Ok(observation) = data.observation(observation) else {
-            return 0.0;
-        };
-        let (mut gone, mut all) = (0, 0);
-        for step in 0..observation.steps().unwrap_or(1) {
-            let lives = |&row: &usize| data.lengths().is_none_or(|l| l[row] as usize > step);
-            for row in (0..data.rows()).filter(lives) {
-                gone += usize::from(!observation.step(step).is_present(row));
-                all += 1;
+        let data = self.data.here();
+        let (gone, all) = match (&self.extent.missing, data.observation(observation)) {
+            (_, Err(_)) => return 0.0,
+            (Some(counted), Ok(own)) => {
+                let at = data
+                    .observations()
+                    .iter()
+                    .position(|o| o.name() == own.name());
+                at.map_or((0, 0), |at| counted[at])
             }
-        }
+            (None, Ok(own)) => missing_in(data, own),
+        };
         gone as f64 / all.max(1) as f64
     }
 
@@ -243,7 +273,7 @@ impl Project {
 }
 
 /// The columns or arrays that a project needs of its data, each once.
-fn wanted(file: &ModelFile, names: &[String]) -> Vec<String> {
+pub(super) fn wanted(file: &ModelFile, names: &[String]) -> Vec<String> {
     let mut wanted: Vec<String> = vec![];
     if let Some(chain) = file.chain() {
         wanted.extend(chain.sequence.iter().chain(&chain.time).cloned());
@@ -258,7 +288,11 @@ fn wanted(file: &ModelFile, names: &[String]) -> Vec<String> {
 }
 
 /// Latents must not be called like columns: one that was meant to be observed would be taken for a latent without a word.
-fn check_latents(file: &ModelFile, path: Option<&Path>, schema: Option<&Schema>) -> Result<()> {
+pub(super) fn check_latents(
+    file: &ModelFile,
+    path: Option<&Path>,
+    schema: Option<&Schema>,
+) -> Result<()> {
     let (None, Some(schema)) = (file.chain(), schema) else {
         return Ok(());
     };
@@ -276,10 +310,11 @@ fn check_latents(file: &ModelFile, path: Option<&Path>, schema: Option<&Schema>)
 }
 
 impl Project {
-    /// The samples with all columns of their file, or with the model's alone where the file has more than `most` or holds arrays. The file is
+    /// The samples that are here with all columns of their file, or with the model's alone where the file has more than `most` or holds arrays. The file is
     /// read once more, so this is for before training; if it is not the same any more, that is an error.
     pub fn with_all_columns(&self, most: usize) -> Result<Cow<'_, Samples>> {
         let own = &self.samples;
+        let (chain, parts) = (self.file.chain(), self.parts.as_ref());
         if let Some(whole) = &self.whole {
             if whole.num_columns() > most {
                 return Ok(Cow::Borrowed(own));
@@ -291,12 +326,18 @@ impl Project {
         let (Some(path), Some(used)) = (&self.file.data.file, own.table()) else {
             return Ok(Cow::Borrowed(own));
         };
-        let mut reader = SampleReader::open(path, self.file.chain(), None)?;
+        let mut reader = match parts {
+            None => SampleReader::open(path, chain, None)?,
+            Some(parts) => SampleReader::open_part(path, chain, None, &parts.place)?,
+        };
         if (reader.schema()).is_none_or(|schema| schema.fields().len() > most) {
             return Ok(Cow::Borrowed(own));
         }
         let changed = || RunError::DataChanged { path: path.clone() };
-        let all = self.cut(reader.rest()?);
+        let all = match parts {
+            None => self.cut(reader.rest()?),
+            Some(_) => reader.rest_of_part()?,
+        };
         let same = |column: Column<'_>| {
             let again = all.table().map(|table| table::column(table, column.name()));
             again.is_some_and(|again| again.is_ok_and(|again| again.cells == column.cells))
