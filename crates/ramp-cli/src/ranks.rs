@@ -110,7 +110,13 @@ impl Ranks {
     pub fn end<T>(self, outcome: Result<T, Stopped>) -> Result<T, Failure> {
         match outcome {
             Ok(done) => Ok(done),
-            Err(Stopped::Together(failure)) => Err(failure),
+            Err(Stopped::Together(mut failure)) => {
+                // Now, while all are still here: a launcher ends the others as soon as one has ended with an error.
+                if self.all.ranks() > 1 && !failure.sentence.is_empty() {
+                    output::complain(&std::mem::take(&mut failure.sentence));
+                }
+                Err(failure)
+            }
             Err(Stopped::Alone(failure)) => {
                 #[cfg(feature = "mpi")]
                 if let Some(world) = &self.world {
