@@ -97,6 +97,9 @@ enum Asked {
     Nothing,
 }
 
+/// What a rank finds before it reads: the file, the observations, the columns, and what tells the file from others.
+type Looked = (PathBuf, Vec<String>, Vec<String>, [u64; 2]);
+
 impl Project {
     /// [`prepare`](Self::prepare) by ranks that call it together: each reads and holds its own part of the samples, and all else is what one process has, to the bit.
     /// Sequences of a long table may have their rows anywhere, so of those every rank has all.
@@ -104,7 +107,7 @@ impl Project {
         if ranks.ranks() == 1 {
             return Self::prepare(file);
         }
-        let looked = || -> Result<(PathBuf, Vec<String>, Vec<String>, [u64; 2])> {
+        let looked = || -> Result<Looked> {
             let Some(path) = file.data.file.clone() else {
                 return Err(RunError::NoData.into());
             };
