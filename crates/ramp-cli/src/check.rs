@@ -8,6 +8,7 @@ use ramp::graph::FactorTree;
 use ramp_io::table::{BatchReader, Identifier, summarize};
 use ramp_io::{ModelFile, Project};
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// Latents whose partitions are listed.
 const LISTED: usize = 40;
@@ -39,6 +40,9 @@ impl Check {
                 project.train.learning_rate,
                 project.train.seed
             );
+            let begun = Instant::now();
+            let estimate = project.estimate(|| begun.elapsed().as_secs_f64())?;
+            say!("{}\n", estimate.sentence());
             if project.file.chain().is_none() {
                 say!("{}", partitions(project.model.tree()));
             }

@@ -8,7 +8,7 @@ use crate::{Ending, Failure};
 use clap::Args;
 use ramp::train::{Fit as Trained, Record, TrainError, read_records};
 use ramp_io::report::Shown;
-use ramp_io::run::{Account, Intent, RunFolder, kept_weights};
+use ramp_io::run::{Account, Intent, RunFolder};
 use ramp_io::{Findings, ModelFile, Project};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -95,24 +95,22 @@ impl Fit {
         };
         let place = ranks.together(place.map_err(Failure::from))?;
         say!("{}", printing::describe(&project));
+        let judged = {
+            let mut bar = Bar::of("cross-validating");
+            project.cross_validate(None, &mut bar)
+        };
+        if before_training(ranks, judged)?.is_none() {
+            return Ok(Ending::Interrupted);
+        }
         if !self.resume {
             let tried = {
                 let mut bar = Bar::of("trying starts");
                 project.initialise(None, &mut bar)
             };
-            let tried = match tried {
-                Err(ramp_io::Error::Engine(ramp::Error::Train(TrainError::Interrupted {
-                    ..
-                }))) => Ok(None),
-                tried => tried.map(Some).map_err(Failure::from),
-            };
-            let tried = ranks.together(tried)?;
-            let stopped = ranks.collective().maximum(u64::from(tried.is_none()));
-            if stopped.map_err(ramp::Error::from)? > 0 {
-                note!("stopped before training began; the same command starts again");
+            let Some(tried) = before_training(ranks, tried)? else {
                 return Ok(Ending::Interrupted);
-            }
-            for start in tried.iter().flatten().take(1) {
+            };
+            for start in tried.iter().take(1) {
                 say!("{}\n", printing::chosen_start(start));
             }
         }
@@ -199,7 +197,7 @@ impl Fit {
         };
         project.align_signs()?;
         project.learn_readout()?;
-        let kept = kept_weights(&trained);
+        let kept = project.kept_weights(&trained);
         let fell = trained.fell(&project.train);
         // What was there before is better than what diverged.
         if let (Some(error), true) = (&fell, self.overwrite || self.resume) {
@@ -217,6 +215,9 @@ impl Fit {
         if let Some(total) = &findings.total {
             say!("{}\n", total.sentence());
         }
+        if let Some(found) = project.beyond_linear {
+            say!("{}\n", found.sentence());
+        }
         say!("{}", printing::items(&findings.items));
         if let Some(text) = project.describe_readout() {
             say!("{text}\n\n");
@@ -227,9 +228,13 @@ impl Fit {
         say!(
             "\n{} iterations{}, {:.1} s; the run is in {}\nreport: {}\n",
             trained.steps,
-            match trained.held_out {
-                Some(_) => format!(", the weights of iteration {} kept", trained.iteration),
-                None => String::new(),
+            match (&project.cross_validation, trained.held_out) {
+                (Some(found), _) => format!(
+                    ", as many as {} fits to parts of the rows chose",
+                    found.folds
+                ),
+                (None, Some(_)) => format!(", the weights of iteration {} kept", trained.iteration),
+                (None, None) => String::new(),
             },
             begun.elapsed().as_secs_f64(),
             out.display(),
@@ -272,6 +277,21 @@ impl Fit {
         words.extend(more.iter().map(|more| more.to_string()));
         words.join(" ")
     }
+}
+
+/// What was done before training, on all ranks; nothing where one of them was stopped.
+fn before_training<T>(ranks: &Ranks, done: ramp_io::Result<T>) -> Result<Option<T>, Stopped> {
+    let done = match done {
+        Err(ramp_io::Error::Engine(ramp::Error::Train(TrainError::Interrupted { .. }))) => Ok(None),
+        done => done.map(Some).map_err(Failure::from),
+    };
+    let done = ranks.together(done)?;
+    let stopped = ranks.collective().maximum(u64::from(done.is_none()));
+    if stopped.map_err(ramp::Error::from)? > 0 {
+        note!("stopped before training began; the same command starts again");
+        return Ok(None);
+    }
+    Ok(done)
 }
 
 /// An error of training: of several ranks all come to the same, but for what happens to one machine.
@@ -319,11 +339,16 @@ fn name_of(model: &Path) -> String {
 /// The findings as a person reads them.
 fn table(findings: &Findings) -> String {
     let held_out = findings.latents.iter().any(|l| l.held_out.is_some());
+    let folds = findings.total.as_ref().map_or(0, |total| total.folds);
     let mut table = Table::new(&[
         "latent",
         "family",
         "training",
-        if held_out { "held-out" } else { "" },
+        match (held_out, folds) {
+            (_, 1..) => "cross-validated",
+            (true, _) => "held-out",
+            (false, _) => "",
+        },
         "spread",
         "contribution of each neighbour, in nats",
     ])

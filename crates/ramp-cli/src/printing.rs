@@ -94,15 +94,21 @@ pub fn describe(project: &Project) -> String {
         }
     };
     if let Some(file) = &project.file.data.file {
-        text += &match &project.windows {
-            None => format!(
-                "{}: {samples} {what}{extra}; {} to learn from, {} to choose the weights, {} to judge\n",
+        let (training, validation, held_out) = (
+            project.training.len(),
+            project.validation.len(),
+            project.held_out.len(),
+        );
+        text += &match (&project.windows, project.folds()) {
+            (None, 0) => format!(
+                "{}: {samples} {what}{extra}; {training} to learn from, {validation} to choose the weights, {held_out} to judge\n",
                 file.display(),
-                project.training.len(),
-                project.validation.len(),
-                project.held_out.len()
             ),
-            Some(windows) => format!("{}: {}\n", file.display(), cut(windows)),
+            (None, folds) => format!(
+                "{}: {samples} {what}{extra}; {training} to learn from, cross-validated in {folds} parts together with {validation} others; {held_out} held out\n",
+                file.display(),
+            ),
+            (Some(windows), _) => format!("{}: {}\n", file.display(), cut(windows)),
         };
     }
     if let Some(season) = &project.encoder.season {

@@ -4,7 +4,10 @@ use crate::output::{note, say};
 use crate::progress::Passing;
 use crate::{Ending, Failure, interrupt, printing};
 use clap::Args;
+use ramp::storage::same_file;
 use ramp_io::Run;
+use ramp_io::items::item_warnings;
+use ramp_io::run::RowUse;
 use ramp_io::source::SampleReader;
 use ramp_io::stream::{
     Answers, Draws, FilledCells, OutputOptions, Progress, StreamError, Written, check_output,
@@ -70,7 +73,45 @@ impl About {
     pub fn infer(self) -> Result<Ending, Failure> {
         let run = Run::open(&self.run)?;
         let (reader, options, out) = self.open(&run)?;
-        write(run.infer(reader, options), &out)
+        let ended = write(run.infer(reader, options), &out)?;
+        // A pipeline is left alone.
+        if matches!(ended, Ending::Done) && !is_dash(&out) {
+            self.notes(&run)?;
+        }
+        Ok(ended)
+    }
+
+    /// What a reader of the latents should know: which way their items run.
+    fn notes(&self, run: &Run) -> Result<(), Failure> {
+        let items = run.items()?;
+        let mut text = printing::items(&items);
+        for warning in item_warnings(&items) {
+            text += &format!("warning: {warning}\n");
+        }
+        say!("{text}");
+        Ok(())
+    }
+
+    /// What every row was to the fit, where the data are those of the fit.
+    fn uses(&self, run: &Run) -> Result<Option<Vec<RowUse>>, Failure> {
+        if self.pipe.is_some() || self.data.as_deref().is_some_and(is_dash) {
+            return Ok(None);
+        }
+        let own = run.data_file();
+        let data = match (&self.data, &own) {
+            (Some(data), _) => data,
+            (None, Ok(own)) => own,
+            (None, Err(_)) => return Ok(None),
+        };
+        let uses = run.row_uses(data)?;
+        let is_own = own.as_deref().is_ok_and(|own| same_file(own, data));
+        if uses.is_none() && is_own && run.knows_its_rows() {
+            note!(
+                "note: {} is not what it was when the run was fitted, so which of its rows were learned from is not known",
+                data.display()
+            );
+        }
+        Ok(uses)
     }
 
     fn open(&self, run: &Run) -> Result<(SampleReader, OutputOptions, PathBuf), Failure> {
@@ -90,7 +131,12 @@ impl About {
             Some(&out),
             options.needs_all_columns(),
         )?;
-        Ok((reader, options, out))
+        // What rows were is said in words, and arrays hold numbers.
+        let uses = match is_array(&out) {
+            true => None,
+            false => self.uses(run)?,
+        };
+        Ok((reader, options.uses(uses), out))
     }
 }
 
@@ -164,6 +210,11 @@ pub fn open(
         .unwrap_or(Path::new("."));
     printing::check_writable(folder)?;
     Ok(reader)
+}
+
+/// Whether a file holds arrays of numbers and no text.
+fn is_array(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "npy" || e == "npz")
 }
 
 fn is_dash(path: &Path) -> bool {

@@ -122,7 +122,7 @@ fn images_train_with_convolutions() {
     let out = scene.table("o.csv");
     assert_eq!(
         (out.num_rows(), names(&out)),
-        (24, vec!["sample", "z.mean", "z.sd"])
+        (24, vec!["sample", "z.mean", "z.sd", "split"])
     );
 }
 

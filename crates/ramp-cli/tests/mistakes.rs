@@ -242,7 +242,10 @@ fn a_byte_order_mark_and_windows_lines_make_no_difference() {
     for (data, out) in [("data.csv", "x.csv"), ("windows.csv", "y.csv")] {
         scene.does(&["infer", "run", "--data", data, "--out", out, "--keep", "id"]);
     }
-    assert_eq!(scene.read("x.csv"), scene.read("y.csv"));
+    // Only the file that the run was fitted to says, in a last column, which rows were learned from.
+    let own = scene.text("x.csv");
+    let own = own.lines().map(|line| line.rsplit_once(',').unwrap().0);
+    assert!(own.eq(scene.text("y.csv").lines()));
     scene.write("model.toml", scene.text("model.toml").replace('\n', "\r\n"));
     scene.does(&["check", "model.toml"]);
 }

@@ -126,7 +126,7 @@ fn the_unnamed_first_column_is_an_index_and_no_identifier_enters_a_tree() {
     scene.does(&["fit", "m.toml", "--out", "run"]);
     scene.does(&["infer", "run", "--out", "latents.csv", "--keep", "index"]);
     let latents = scene.table("latents.csv");
-    assert_eq!(names(&latents), ["index", "z.mean", "z.sd"]);
+    assert_eq!(names(&latents), ["index", "z.mean", "z.sd", "split"]);
     assert_eq!(numbers(&latents, "index")[..3], [0.0, 4.0, 6.0]);
 }
 
@@ -269,4 +269,48 @@ fn a_latent_cannot_be_called_like_a_column() {
             "among the leaves",
         ],
     );
+}
+
+#[test]
+fn rows_that_were_learned_from_are_marked_in_the_data_of_the_fit_alone() {
+    let scene = Scene::with_run();
+    let marks = |out: &str| -> Vec<String> {
+        let text = scene.text(out);
+        let rows = text.lines().skip(1);
+        rows.map(|l| l.rsplit(',').next().unwrap().to_owned())
+            .collect()
+    };
+    let (said, noted) = scene.does(&["infer", "run", "--out", "own.csv"]);
+    assert!(!noted.contains("note:"), "{noted}");
+    // Which way items run stands beside the latents.
+    assert!(said.contains("what each item does"), "{said}");
+    assert!(
+        said.lines()
+            .any(|l| l.starts_with("a ") && l.contains("left")),
+        "{said}"
+    );
+    let own = marks("own.csv");
+    let count = |word: &str| own.iter().filter(|m| *m == word).count();
+    assert_eq!(
+        ["training", "validation", "held-out"].map(count),
+        [48, 6, 6]
+    );
+    // The same rows by name, as the fit's page counts them.
+    scene.does(&["score", "run", "--data", "data.csv", "--out", "named.csv"]);
+    assert_eq!(marks("named.csv"), own);
+    let held_out = &report(&scene, "run")["held_out_rows"];
+    assert_eq!(held_out.as_u64(), Some(6));
+    // Other rows, or those rows in another file, have no marks.
+    scene.write("copy.csv", scene.text("data.csv") + "\n");
+    scene.does(&["infer", "run", "--data", "copy.csv", "--out", "other.csv"]);
+    assert!(!scene.text("other.csv").contains("split"));
+    // The file of the fit with another row: not known any more, and said.
+    let last = scene.text("data.csv").lines().last().unwrap().to_owned();
+    scene.write("data.csv", scene.text("data.csv") + &last + "\n");
+    let (_, noted) = scene.does(&["infer", "run", "--out", "changed.csv"]);
+    assert!(
+        noted.contains("is not what it was when the run was fitted"),
+        "{noted}"
+    );
+    assert!(!scene.text("changed.csv").contains("split"));
 }

@@ -174,7 +174,7 @@ fn totals_of_rows_add_up_to_what_the_fit_says() {
         .iter()
         .map(|f| f.name().as_str())
         .collect();
-    assert_eq!(names, ["id", "nats", "top.nats", "a.nats", "b.nats"]);
+    assert_eq!(names, ["id", "nats", "top.nats", "a.nats", "b.nats", "split"]);
     let column = |i: usize| table.column(i).as_primitive::<Float64Type>().values();
     for row in 0..table.num_rows() {
         let sum: f64 = (2..5).map(|i| column(i)[row]).sum();

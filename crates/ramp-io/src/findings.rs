@@ -106,10 +106,12 @@ impl Findings {
         };
         let count = model.tree().latents().len();
         let train_means = means(&scores, &training, count);
-        let held_means = held_out
-            .as_ref()
-            .map(|h| Ok::<_, crate::Error>(means(&support.scores(model, h)?, h, count)))
-            .transpose()?;
+        // In a small sample every row judges in turn, not some alone.
+        let held_means = match (&project.cross_validation, &held_out) {
+            (Some(found), _) => Some(found.latents.clone()),
+            (None, Some(h)) => Some(means(&support.scores(model, h)?, h, count)),
+            (None, None) => None,
+        };
         let contributions = support.contributions(model, looked_at)?;
         let (spread, divergence) = sureness(model, looked_at)?;
         let tree = model.tree();
@@ -153,7 +155,14 @@ impl Findings {
             } else {
                 divergence[k]
             };
-            latent.warnings = warnings(latent, divergence, project.train.mask > 0.0);
+            let linear = project.beyond_linear.is_some_and(|found| !found.is_clear());
+            let advice = match (linear, project.train.mask > 0.0) {
+                // Nothing is smaller than a linear model.
+                (true, _) => "more data helps",
+                (false, true) => "more data, smaller networks help",
+                (false, false) => "more data, smaller networks or `mask = 0.2` in [train] help",
+            };
+            latent.warnings = warnings(latent, divergence, advice);
         }
         let mut foresight = None;
         if chain {
@@ -336,7 +345,7 @@ fn folded(name: &str, seen: Foresight) -> Option<String> {
     })
 }
 
-fn warnings(latent: &LatentFindings, divergence: f64, masks: bool) -> Vec<String> {
+fn warnings(latent: &LatentFindings, divergence: f64, advice: &str) -> Vec<String> {
     let name = &latent.name;
     let mut warnings = vec![];
     if divergence < COLLAPSED {
@@ -354,10 +363,8 @@ fn warnings(latent: &LatentFindings, divergence: f64, masks: bool) -> Vec<String
         }
         if latent.train - held_out > 0.05 + 0.15 * latent.train.abs() {
             warnings.push(format!(
-                "`{name}` overfits: {:.2} nats on training samples but {held_out:.2} on held-out ones; more data, smaller \
-                 networks{} help",
-                latent.train,
-                if masks { "" } else { " or `mask = 0.2` in [train]" }
+                "`{name}` overfits: {:.2} nats on training samples but {held_out:.2} on held-out ones; {advice}",
+                latent.train
             ));
         }
     }

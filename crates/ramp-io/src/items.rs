@@ -1,10 +1,14 @@
 //! What each item does to its latent: the mean that every answer by itself would give it, and which way that runs.
 
 use crate::Result;
-use crate::encode::{Encoded, Encoding};
-use crate::run::Project;
+use crate::encode::{Encoded, Encoder, Encoding};
+use crate::run::{Project, Run};
+use crate::source::Samples;
 use ramp::data::Dataset;
 use ramp::graph::VariableId;
+use ramp::model::Model;
+use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// Items that are looked at: every answer of each takes a row with all columns.
 const MOST: usize = 120;
@@ -71,10 +75,88 @@ impl Item {
     }
 }
 
-/// The curves of items with an order, of the first [`MOST`]. Chains have none: what an item says depends on its time.
+/// A model and the samples whose answers its curves run through.
+struct Looked<'a> {
+    model: &'a Model,
+    encoder: &'a Encoder,
+    answers: Answers<'a>,
+    /// Those of the samples that count.
+    rows: &'a [u32],
+}
+
+/// Where the answers are.
+enum Answers<'a> {
+    /// A project's, which ranks may hold together.
+    Learned(&'a Project),
+    /// Those that a run keeps, as they stand in its file and as observations.
+    Kept(&'a Samples, &'a Dataset),
+}
+
+impl Answers<'_> {
+    fn are_a_table(&self) -> bool {
+        match self {
+            Answers::Learned(project) => project.samples.table().is_some(),
+            Answers::Kept(samples, _) => samples.table().is_some(),
+        }
+    }
+
+    /// One observation of all samples.
+    fn column(&self, name: &str) -> Result<Cow<'_, Dataset>> {
+        Ok(match self {
+            Answers::Learned(project) => Cow::Owned(project.observed_column(name)?),
+            Answers::Kept(_, data) => Cow::Borrowed(*data),
+        })
+    }
+
+    /// Some samples as they stand in their file.
+    fn select(&self, rows: &[u32]) -> Result<Samples> {
+        match self {
+            Answers::Learned(project) => project.select(rows),
+            Answers::Kept(samples, _) => samples.select(rows),
+        }
+    }
+}
+
+/// The curves of a trained project's items.
 pub(crate) fn items_of(project: &Project) -> Result<Vec<Item>> {
+    curves(&Looked {
+        model: &project.model,
+        encoder: &project.encoder,
+        answers: Answers::Learned(project),
+        rows: &project.training,
+    })
+}
+
+impl Run {
+    /// What each item with an order does to its latent, by the training samples that the run keeps.
+    pub fn items(&self) -> Result<Vec<Item>> {
+        if self.encoder.chain {
+            return Ok(vec![]);
+        }
+        let samples = self.support_samples()?;
+        let (data, _) = self.encode(&samples)?;
+        let rows: Vec<u32> = (0..samples.len() as u32).collect();
+        curves(&Looked {
+            model: &self.model,
+            encoder: &self.encoder,
+            answers: Answers::Kept(&samples, &data),
+            rows: &rows,
+        })
+    }
+}
+
+/// What deserves a word of items, latent by latent.
+pub fn item_warnings(items: &[Item]) -> Vec<String> {
+    let mut latents: Vec<&str> = items.iter().map(|i| &i.latent[..]).collect();
+    let mut seen = HashSet::new();
+    latents.retain(|l| seen.insert(*l));
+    latents.iter().flat_map(|l| warnings(l, items)).collect()
+}
+
+/// The curves of items with an order, of the first [`MOST`]. Chains have none: what an item says depends on its time.
+fn curves(project: &Looked<'_>) -> Result<Vec<Item>> {
     let tree = project.model.tree();
-    if project.samples.table().is_none() || project.encoder.chain {
+    if !project.answers.are_a_table() || project.encoder.chain {
         return Ok(vec![]);
     }
     let mut asked: Vec<Asked<'_>> = vec![];
@@ -92,7 +174,7 @@ pub(crate) fn items_of(project: &Project) -> Result<Vec<Item>> {
             Encoding::Number { .. } => {
                 let points = ranks(project, observation)?;
                 let rows: Vec<u32> = points.iter().map(|&(row, _)| row as u32).collect();
-                let few = project.select(&rows)?;
+                let few = project.answers.select(&rows)?;
                 let texts = match few.table() {
                     Some(table) => crate::table::column(table, &observation.columns[0])?.texts(),
                     None => vec![None; rows.len()],
@@ -166,7 +248,7 @@ struct Asked<'a> {
 }
 
 /// Every answer of every item in a row of its own, in which all else is missing.
-fn one_at_a_time(project: &Project, asked: &[Asked<'_>], rows: usize) -> Result<Dataset> {
+fn one_at_a_time(project: &Looked<'_>, asked: &[Asked<'_>], rows: usize) -> Result<Dataset> {
     let mut data = Dataset::new();
     for observation in &project.encoder.observations {
         let features = observation.encoding.features();
@@ -194,11 +276,11 @@ fn one_at_a_time(project: &Project, asked: &[Asked<'_>], rows: usize) -> Result<
 }
 
 /// Training rows at evenly spaced ranks of a number, each with the number.
-fn ranks(project: &Project, observation: &Encoded) -> Result<Vec<(usize, f32)>> {
-    let all = project.observed_column(&observation.name)?;
+fn ranks(project: &Looked<'_>, observation: &Encoded) -> Result<Vec<(usize, f32)>> {
+    let all = project.answers.column(&observation.name)?;
     let seen = all.observation(&observation.name)?;
     let mut known: Vec<(usize, f32)> = project
-        .training
+        .rows
         .iter()
         .map(|&n| n as usize)
         .filter(|&n| seen.is_present(n))

@@ -28,16 +28,32 @@ pub struct TreeTotal {
     pub roots: Option<(f64, f64)>,
     /// Whether samples are sequences.
     pub chain: bool,
+    /// Into how many parts the samples of a small set were divided, each judged by a fit to the others; 0 where samples were held out.
+    pub folds: usize,
 }
 
 impl TreeTotal {
     /// Looks at a trained project; `None` where no samples were held out.
     pub fn of(project: &Project) -> Result<Option<Self>> {
         let chain = project.encoder.chain;
+        let tree = project.model.tree();
+        if let Some(found) = &project.cross_validation {
+            let latents = tree.latents().iter().zip(&found.adds);
+            return Ok(Some(TreeTotal {
+                mean: found.total.0,
+                standard_error: found.total.1,
+                rows: found.rows,
+                latents: latents
+                    .map(|(&v, &nats)| (tree.name(v).to_owned(), nats))
+                    .collect(),
+                roots: None,
+                chain,
+                folds: found.folds,
+            }));
+        }
         if project.held_out.is_empty() {
             return Ok(None);
         }
-        let tree = project.model.tree();
         let mut roots = vec![tree.root()];
         if !chain && tree.latents().len() <= MOST_ROOTS {
             roots.extend(tree.latents().iter().filter(|&&l| l != tree.root()));
@@ -64,6 +80,7 @@ impl TreeTotal {
                 )
             }),
             chain,
+            folds: 0,
         }))
     }
 
@@ -74,23 +91,34 @@ impl TreeTotal {
             Some((least, most)) => format!("; from any root {least:.3} to {most:.3}"),
             None => String::new(),
         };
+        let rows = match self.folds {
+            0 => format!("on {} held-out {what}s", self.rows),
+            folds => format!(
+                "on {} {what}s, each judged by one of {folds} fits that did not learn from it",
+                self.rows
+            ),
+        };
         format!(
-            "in all {:.3} ± {:.3} nats a {what} more than independent columns, on {} held-out {what}s{roots}",
-            self.mean, self.standard_error, self.rows
+            "in all {:.3} ± {:.3} nats a {what} more than independent columns, {rows}{roots}",
+            self.mean, self.standard_error
         )
     }
 }
 
 /// The totals of some samples of a project from each of some roots, beside its training samples.
-pub(crate) fn totals(project: &Project, rows: &[u32], roots: &[VariableId]) -> Result<Vec<Total>> {
+pub(crate) fn totals(
+    project: &Project,
+    rows: &[u32],
+    roots: &[VariableId],
+) -> ramp::Result<Vec<Total>> {
     let model = &project.model;
     let support = project.observed(&some(&project.training, most(project, SUPPORT)))?;
     let support = SupportSet::new(model, &support, project.training.len())?;
-    Ok(model.totals(&support, &project.observed(rows)?, roots)?)
+    model.totals(&support, &project.observed(rows)?, roots)
 }
 
 /// How many samples there is time and memory for.
-fn most(project: &Project, most: usize) -> usize {
+pub(crate) fn most(project: &Project, most: usize) -> usize {
     let observations = project.encoder.observations.iter();
     let width: usize = observations.map(|o| o.encoding.features()).sum();
     let steps = project.steps().1.max(1);

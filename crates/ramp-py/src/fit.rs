@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ramp::train::{Control, Event, Observer, Record, TrainError, read_records};
 use ramp_io::report::Shown;
-use ramp_io::run::{Account, Intent, RunFolder, kept_weights};
+use ramp_io::run::{Account, Intent, RunFolder};
 use ramp_io::{Error, Findings, ModelFile, Project};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -229,6 +229,12 @@ fn train(
     };
     let shown = Shown::of(&project)?;
     let place = RunFolder::claim(own.path(), intent, &[])?;
+    match project.cross_validate(threads, &mut watcher("cross-validating")) {
+        Err(Error::Engine(ramp::Error::Train(TrainError::Interrupted { .. }))) => {
+            return Ok(None);
+        }
+        judged => judged?,
+    }
     if !resume {
         match project.initialise(threads, &mut watcher("trying starts")) {
             Err(Error::Engine(ramp::Error::Train(TrainError::Interrupted { .. }))) => {
@@ -247,8 +253,9 @@ fn train(
             if let Some(error) = trained.fell(&project.train) {
                 return Err(error.into());
             }
-            let best = trained.held_out.map(|_| trained.iteration);
-            let kept = kept_weights(&trained);
+            let chosen = trained.held_out.is_some() || project.cross_validation.is_some();
+            let best = chosen.then_some(trained.iteration);
+            let kept = project.kept_weights(&trained);
             (trained.steps, best, kept, trained.records)
         }
         Err(steps) => {

@@ -66,6 +66,9 @@ pub struct Grow {
     /// Rounds of changes, in place of the scale's
     #[arg(long)]
     rounds: Option<u16>,
+    /// Keep every data set as .csv beside the results, its true tree as .nwk, for other programs to try
+    #[arg(long)]
+    keep_tables: bool,
 }
 
 impl Grow {
@@ -96,6 +99,7 @@ impl Grow {
         }
         run.seeds = self.seeds.map_or(run.seeds, usize::from);
         run.rounds = self.rounds.map_or(run.rounds, usize::from);
+        run.keep_tables = self.keep_tables;
         report(&run, &self.out, table)
     }
 }

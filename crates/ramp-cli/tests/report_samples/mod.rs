@@ -1,5 +1,9 @@
 //! Reports like those of real fits, for the tests of the page: a questionnaire, a chain in time, a tree of many families.
 
+mod hostile;
+
+pub use hostile::{HOSTILE, hostile};
+
 use ramp_cli::report::*;
 
 /// Numbers that look random and are the same everywhere.
@@ -216,6 +220,7 @@ pub fn questionnaire() -> Report {
         rows: 5000,
         held_out_rows: 1000,
         validation_rows: 0,
+        folds: 0,
         items: vec![],
         ranks: Some(HeldOutRanks {
             histogram: (0..20).map(|i| 40 + i * 7 % 11).collect(),
@@ -337,6 +342,7 @@ pub fn chain() -> Report {
         rows: 400,
         held_out_rows: 80,
         validation_rows: 0,
+        folds: 0,
         items: vec![],
         ranks: None,
         variables: vec![
@@ -525,6 +531,7 @@ pub fn mixed() -> Report {
         rows: 12_000,
         held_out_rows: 2_400,
         validation_rows: 0,
+        folds: 0,
         items: vec![],
         ranks: None,
         variables,
@@ -591,47 +598,4 @@ pub fn sparse() -> Report {
         latents: vec![only],
         ..Report::default()
     }
-}
-
-/// Names that try to break out of wherever they are put.
-pub const HOSTILE: [&str; 5] = [
-    "</script><script>broken = 1//",
-    "<img src=x onerror='broken = 2'>",
-    "\"><svg onload=\"broken = 3\">",
-    "<!--<script>\u{2028}@@script@@ ${broken = 4} `",
-    "</title><b>&lt;</b>",
-];
-
-/// The questionnaire with such names everywhere.
-pub fn hostile() -> Report {
-    let mut report = questionnaire();
-    let mut next = HOSTILE.iter().cycle().map(|name| name.to_string());
-    let mut name = || next.next().unwrap_or_default();
-    report.title = name();
-    report.data = name();
-    report.settings = name();
-    report.variables.iter_mut().for_each(|v| v.name = name());
-    for column in &mut report.columns {
-        column.name = name();
-        if let Values::Levels { levels, .. } = &mut column.values {
-            levels.iter_mut().for_each(|level| *level = name());
-        }
-    }
-    for latent in &mut report.latents {
-        latent.family = name();
-        latent.warnings = HOSTILE.map(String::from).to_vec();
-        latent
-            .contributions
-            .iter_mut()
-            .for_each(|b| b.from = name());
-        latent.coordinates.iter_mut().for_each(|c| c.label = name());
-    }
-    for change in &mut report.changes {
-        change.sentence = name();
-    }
-    report.facts = HOSTILE
-        .iter()
-        .map(|n| (n.to_string(), n.to_string()))
-        .collect();
-    report
 }

@@ -64,6 +64,8 @@ pub struct DataSettings {
     pub holdout: f64,
     /// The fraction of samples that are not learned from but choose the weights.
     pub validation: f64,
+    /// Into how many parts those of a small sample are divided, each of which judges a fit to the others; chosen by their number without it.
+    pub folds: Option<usize>,
 }
 
 impl Default for DataSettings {
@@ -72,6 +74,7 @@ impl Default for DataSettings {
             file: None,
             holdout: 0.1,
             validation: 0.1,
+            folds: None,
         }
     }
 }
@@ -221,7 +224,7 @@ pub struct NetworkSettings {
     pub inputs: Inputs,
     /// Which messages share a network; by role on chains and none on other trees unless said otherwise.
     pub tying: Option<Tying>,
-    /// How networks begin; by dynamics on chains and shared on other trees unless said otherwise.
+    /// How networks begin; by dynamics on chains and as a linear factor model on other trees, where that can be, unless said otherwise.
     pub init: Option<Initialisation>,
     /// Whether observations are monotone unless they say otherwise: ordered levels are and numbers are not without it.
     pub monotone: Option<bool>,
@@ -372,15 +375,6 @@ impl ModelFile {
         settings.and_then(|s| s.monotone).or(self.networks.monotone)
     }
 
-    /// How the networks begin.
-    pub fn init(&self) -> Initialisation {
-        let usual = match self.chain() {
-            Some(_) => Initialisation::Dynamics,
-            None => Initialisation::Shared,
-        };
-        self.networks.init.unwrap_or(usual)
-    }
-
     /// The settings of training for so many training samples: what the file gives, and good defaults for the rest.
     pub fn train_spec(&self, samples: usize) -> Result<TrainSpec> {
         let section = Section {
@@ -446,6 +440,9 @@ impl ModelFile {
         }
         data.insert("holdout".into(), self.data.holdout.into());
         data.insert("validation".into(), self.data.validation.into());
+        if let Some(folds) = self.data.folds {
+            data.insert("folds".into(), (folds as i64).into());
+        }
 
         let (key, tree) = match &self.tree {
             TreeSettings::Newick(text) => ("newick", Value::from(text.clone())),

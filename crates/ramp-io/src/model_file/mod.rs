@@ -2,6 +2,7 @@
 
 mod error;
 mod file;
+mod init;
 mod retired;
 mod sections;
 mod toml_errors;

@@ -30,7 +30,7 @@ pub fn known_settings() -> [(&'static str, &'static [&'static str]); 6] {
     ]
 }
 
-const DATA: [&str; 3] = ["file", "holdout", "validation"];
+const DATA: [&str; 4] = ["file", "folds", "holdout", "validation"];
 const WAYS: [&str; 4] = ["newick", "edges", "factors", "chain"];
 const OBSERVATION: [&str; 6] = ["kind", "columns", "scale", "levels", "monotone", "network"];
 const NETWORKS: [&str; 6] = [
@@ -42,7 +42,7 @@ const NETWORKS: [&str; 6] = [
     "monotone",
 ];
 /// In the order of the alphabet, for messages.
-pub(super) const TRAIN: [&str; 16] = [
+pub(super) const TRAIN: [&str; 17] = [
     "batch",
     "clip",
     "decay",
@@ -54,6 +54,7 @@ pub(super) const TRAIN: [&str; 16] = [
     "mask_span",
     "mask_warmup",
     "mixture",
+    "noise",
     "optimizer",
     "patience",
     "population",
@@ -68,7 +69,17 @@ pub(super) fn data(section: &Section<'_>) -> Result<DataSettings> {
         file: section.get::<PathBuf>("file")?,
         holdout: section.get("holdout")?.unwrap_or(usual.holdout),
         validation: section.get("validation")?.unwrap_or(usual.validation),
+        folds: section.get("folds")?,
     };
+    if let Some(folds @ (1 | 51..)) = settings.folds {
+        return Err(ModelFileError::OutOfRange {
+            section: "data",
+            key: "folds",
+            range: "0 for none, or 2 to 50",
+            value: folds as f64,
+        }
+        .into());
+    }
     for (key, value) in [
         ("holdout", settings.holdout),
         ("validation", settings.validation),

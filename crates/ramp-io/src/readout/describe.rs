@@ -33,8 +33,7 @@ impl Readout {
                 .map(|(_, n)| format!("`{n}`"))
                 .collect();
             text += &format!(
-                "; the tree leaves out what a linear model has, of {} most: columns that hang together want a latent of their own or `dim = 2`, and \
-                 where that does not help, a linear factor model is the better choice",
+                "; the tree leaves out what a linear regression has, of {} most: columns that hang together want a latent of their own or `dim = 2`",
                 names.join(", ")
             );
         }

@@ -38,6 +38,9 @@ pub fn build(
 ) -> Result<Report> {
     let total = findings.total.as_ref().map(|total| total.sentence());
     facts.extend(total.map(|sentence| ("the tree as a whole".into(), sentence)));
+    let linear = project.beyond_linear.map(|found| found.sentence());
+    facts.extend(linear.map(|sentence| ("beside a linear model".into(), sentence)));
+    let judged = project.cross_validation.as_ref();
     let chosen = chosen(project);
     let samples = &shown.samples;
     let items = items(samples);
@@ -129,7 +132,11 @@ pub fn build(
         factors,
         root,
         latents,
-        training: training(records),
+        folds: judged.map_or(0, |found| found.folds),
+        training: match judged {
+            Some(found) => cross_validated(training(records), &found.curve),
+            None => training(records),
+        },
         sampled_rows: items.len(),
         missing_patterns: shown.gaps.patterns.clone(),
         observed_columns: project.encoder.columns().len(),
@@ -376,6 +383,27 @@ fn training(records: &[Record]) -> Vec<TrainingPoint> {
             held_out: part.iter().rev().find_map(|r| r.held_out),
         })
         .collect()
+}
+
+/// The same with the values of cross-validation, which the tables have, also beyond where training ended.
+fn cross_validated(training: Vec<TrainingPoint>, curve: &[(usize, f64)]) -> Vec<TrainingPoint> {
+    let own = training.into_iter().map(|point| TrainingPoint {
+        held_out: None,
+        ..point
+    });
+    let mut points: Vec<TrainingPoint> = own.collect();
+    for &(iteration, value) in curve {
+        match points.iter_mut().find(|p| p.iteration == iteration) {
+            Some(point) => point.held_out = Some(value),
+            None => points.push(TrainingPoint {
+                iteration,
+                free_energy: f64::NAN,
+                held_out: Some(value),
+            }),
+        }
+    }
+    points.sort_by_key(|p| p.iteration);
+    points
 }
 
 fn columns(project: &Project, shown: &Shown, items: &[Item]) -> Vec<DataColumn> {

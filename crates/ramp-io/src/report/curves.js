@@ -59,9 +59,9 @@ function drawTraining() {
     put("training", html`<p class="said">No iteration was recorded.</p>`);
     return;
   }
-  const lines = [{ label: "learned from", style: "train", points: report.training.map((p) => [p.iteration, p.free_energy]) }];
+  const lines = [{ label: "learned from", style: "train", points: report.training.filter((p) => known(p.free_energy)).map((p) => [p.iteration, p.free_energy]) }];
   const held = report.training.filter((p) => known(p.held_out)).map((p) => [p.iteration, p.held_out]);
-  if (held.length) lines.push({ label: "validation", style: "held", points: held });
+  if (held.length) lines.push({ label: report.folds ? "cross-validation" : "validation", style: "held", points: held });
   drawLines("training", { label: "iteration" }, { label: "free energy per row and latent, nats" }, lines);
 }
 

@@ -30,6 +30,8 @@ pub struct Report {
     pub latents: Vec<Latent>,
     /// Training over its iterations.
     pub training: Vec<TrainingPoint>,
+    /// Into how many parts a small sample was divided, each judged by a fit to the others; 0 where rows were held out.
+    pub folds: usize,
     /// How many columns the model observes.
     pub observed_columns: usize,
     /// The fraction of their cells that is missing.
@@ -186,9 +188,9 @@ pub enum Prior {
 pub struct TrainingPoint {
     /// Steps taken so far.
     pub iteration: usize,
-    /// On the rows that were learned from.
+    /// On the rows that were learned from; not a number where training had ended.
     pub free_energy: f64,
-    /// On the rows that choose the weights, at the iterations where it was measured.
+    /// On the rows that choose the weights, at the iterations where it was measured; in a small sample by cross-validation.
     pub held_out: Option<f64>,
 }
 

@@ -8,7 +8,9 @@ function drawSummary() {
   const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
   const first = [
     `${many(latents.length, "latent")} behind ${many(report.observed_columns, "column")} of ${report.data}: `,
-    report.held_out_rows
+    report.folds
+      ? `learned from ${many(report.rows - report.held_out_rows - report.validation_rows, unit)}; judged by cross-validation, ${many(report.folds, "fit")} to other parts of the ${unit}s; `
+      : report.held_out_rows
       ? `learned from ${many(report.rows - report.held_out_rows - report.validation_rows, unit)}, judged on ${count(report.held_out_rows)} held out; `
       : `learned from ${many(report.rows - report.validation_rows, unit)}, none held out; `,
     report.missing_cells ? `${percent(report.missing_cells)} of their cells are missing.` : "no cell of them is missing.",

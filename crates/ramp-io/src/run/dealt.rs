@@ -1,5 +1,6 @@
 //! A project whose samples are dealt to ranks: each reads and holds some of them, and what any of them needs of the others' they gather together.
 
+use super::manifest::Checksum;
 use super::project::{check_latents, observed, wanted};
 use super::{Project, RunError};
 use crate::model_file::ModelFile;
@@ -8,8 +9,9 @@ use crate::source::{SampleReader, Samples, SourceError};
 use crate::{Error, Result};
 use ramp::collective::{Collective, broadcast_bytes, gather_numbers};
 use ramp::data::{Dataset, Gather, Observation};
-use ramp::train::same_on_all;
+use ramp::train::{TrainError, same_on_all};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -97,8 +99,17 @@ enum Asked {
     Nothing,
 }
 
-/// What a rank finds before it reads: the file, the observations, the columns, and what tells the file from others.
-type Looked = (PathBuf, Vec<String>, Vec<String>, [u64; 2]);
+/// What a rank finds before it reads.
+struct Looked {
+    path: PathBuf,
+    /// The observations and the columns that they need.
+    names: Vec<String>,
+    wanted: Vec<String>,
+    /// What tells the file from others.
+    print: [u64; 2],
+    /// What all of it is, by the rank that writes that down.
+    read: Option<Checksum>,
+}
 
 impl Project {
     /// [`prepare`](Self::prepare) by ranks that call it together: each reads and holds its own part of the samples, and all else is what one process has, to the bit.
@@ -118,15 +129,34 @@ impl Project {
                 check_latents(&file, Some(&path), schema.as_deref())?;
             }
             let print = print_of(&path)?;
-            Ok((path, names, wanted, print))
+            // Before any rank reads rows, as one process does.
+            let read = match ranks.rank() {
+                0 => Some(Checksum::of(&path)?),
+                _ => None,
+            };
+            Ok(Looked {
+                path,
+                names,
+                wanted,
+                print,
+                read,
+            })
         };
-        let (path, names, wanted, print) = together(&*ranks, looked())?;
+        let Looked {
+            path,
+            names,
+            wanted,
+            print,
+            read: checksum,
+        } = together(&*ranks, looked())?;
         same_settings(&file, &print, &*ranks)?;
         let chain = file.chain();
         if !SampleReader::has_parts(&path, chain) {
             let read = SampleReader::open(&path, chain, Some(&wanted)).and_then(|mut r| r.rest());
             let samples = together(&*ranks, read)?;
-            return Self::assemble(file, names, samples, Some(&path), None, None);
+            let mut project = Self::assemble(file, names, samples, Some(&path), None, None)?;
+            project.read = checksum;
+            return Ok(project);
         }
         let place = SampleReader::find_part(&path, chain, &*ranks)?;
         let read = SampleReader::open_part(&path, chain, Some(&wanted), &place)
@@ -142,7 +172,9 @@ impl Project {
             return Err(SourceError::Empty { path: Some(path) }.into());
         }
         samples.first_row = parts.first();
-        Self::assemble(file, names, samples, Some(&path), None, Some(parts))
+        let mut project = Self::assemble(file, names, samples, Some(&path), None, Some(parts))?;
+        project.read = checksum;
+        Ok(project)
     }
 
     /// How many samples there are, on all ranks together.
@@ -166,9 +198,9 @@ impl Project {
     }
 
     /// Some samples as observations, in this order. All ranks call it together, unless one [leads](Self::lead).
-    pub fn observed(&self, samples: &[u32]) -> Result<Dataset> {
+    pub fn observed(&self, samples: &[u32]) -> ramp::Result<Dataset> {
         self.ask(|| Asked::Observed(samples.to_vec()))?;
-        Ok(self.data.gather(samples)?)
+        self.data.gather(samples)
     }
 
     /// Some samples as they stand in their file, in this order. All ranks call it together, unless one [leads](Self::lead).
@@ -178,6 +210,17 @@ impl Project {
         };
         self.ask(|| Asked::Samples(samples.to_vec()))?;
         parts.gather(&self.samples, samples)
+    }
+
+    /// All samples as they stand in their file: for where these are few. All ranks call it together, unless one [leads](Self::lead).
+    pub(super) fn all_samples(&self) -> Result<Cow<'_, Samples>> {
+        match &self.parts {
+            None => Ok(Cow::Borrowed(&self.samples)),
+            Some(_) => {
+                let all: Vec<u32> = (0..self.rows() as u32).collect();
+                self.select(&all).map(Cow::Owned)
+            }
+        }
     }
 
     /// One observation of all samples. All ranks call it together, unless one [leads](Self::lead).
@@ -217,12 +260,12 @@ impl Project {
     }
 
     /// Tells those that follow what is wanted of them.
-    fn ask(&self, asked: impl FnOnce() -> Asked) -> Result<()> {
+    fn ask(&self, asked: impl FnOnce() -> Asked) -> ramp::Result<()> {
         let Some(parts) = self.parts.as_ref().filter(|_| self.leads) else {
             return Ok(());
         };
-        let mut asked = serde_json::to_vec(&asked()).map_err(description)?;
-        broadcast_bytes(&*parts.ranks, &mut asked).map_err(engine)
+        let mut asked = serde_json::to_vec(&asked()).map_err(TrainError::Description)?;
+        Ok(broadcast_bytes(&*parts.ranks, &mut asked)?)
     }
 }
 

@@ -1,12 +1,14 @@
 //! Ranks that each hold some of the samples have the project of one process, to the bit.
 
 use super::Project;
+use super::learned_rows::LearnedRows;
 use crate::array::{Array, ArrayValues, write_arrays};
 use crate::report::{Shown, build, page};
 use crate::table::{create_table, open_table};
 use crate::{Findings, ModelFile};
-use ramp::collective::{Collective, Threads};
+use ramp::collective::{Collective, Single, Threads};
 use ramp::data::Gather;
+use ramp::train::{Control, Event, Fit};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -210,4 +212,57 @@ fn a_part_that_cannot_be_read_is_named_by_its_rank() {
             });
         }
     });
+}
+
+/// What training makes of a project, after cross-validation where the sample is small.
+fn learned(project: &mut Project, ranks: &dyn Collective) -> String {
+    let mut nobody = |_: &Event<'_>| Control::Continue;
+    project.cross_validate(Some(1), &mut nobody).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let fit = project
+        .train_among(ranks, folder.path(), Some(1), nobody)
+        .unwrap();
+    let (judged, gain) = (&project.cross_validation, project.beyond_linear.unwrap());
+    let weights: Vec<u32> = (project.model.parameters().iter())
+        .map(|p| p.to_bits())
+        .collect();
+    let Fit {
+        iteration,
+        held_out,
+        start,
+        ..
+    } = fit;
+    format!("{judged:?} {gain:?} {iteration} {held_out:?} {start:?} {weights:?}")
+}
+
+/// A sample that is cross-validated, and one in which validation rows judge.
+#[test]
+fn ranks_learn_what_one_process_does_and_know_its_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data.csv");
+    for rows in [300, 1500] {
+        std::fs::write(&data, text(rows)).unwrap();
+        let file = &model(&data, &format!("{TREE}[train]\niterations = 12\n"));
+        let mut alone = Project::prepare(file.clone()).unwrap();
+        let wanted = &learned(&mut alone, &Single);
+        assert_eq!(alone.cross_validation.is_some(), rows == 300);
+        let known = &LearnedRows::of(&alone).unwrap();
+        for ranks in [2, 3] {
+            std::thread::scope(|scope| {
+                for own in Threads::group(ranks) {
+                    scope.spawn(move || {
+                        let own: Arc<dyn Collective> = Arc::new(own);
+                        let mut project =
+                            Project::prepare_among(file.clone(), own.clone()).unwrap();
+                        assert!(project.samples.len() < rows);
+                        assert_eq!(&learned(&mut project, &*own), wanted);
+                        // Rank 0 writes it down.
+                        if own.rank() == 0 {
+                            assert_eq!(&LearnedRows::of(&project).unwrap(), known);
+                        }
+                    });
+                }
+            });
+        }
+    }
 }

@@ -1,11 +1,12 @@
 //! A run folder: the trained model, how its data was encoded, and the samples that new ones are compared with.
 
 use super::claim::not_finished;
+use super::learned_rows::LearnedRows;
 use super::manifest::{
     MANIFEST, METRICS, MODEL, NAMES, READOUT, REPORT, RunFiles, SUPPORT_ARRAYS, SUPPORT_TABLE,
     WEIGHTS,
 };
-use super::{Project, RunError};
+use super::{BeyondLinear, CrossValidation, Project, RunError};
 use crate::Result;
 use crate::array::write_arrays;
 use crate::encode::{Encoder, Scale};
@@ -46,6 +47,11 @@ pub struct Run {
     pub population: usize,
     /// The fingerprint of the data that it was fitted to.
     pub data: u64,
+    /// What fits to parts of a small sample said.
+    pub cross_validation: Option<CrossValidation>,
+    /// Whether networks say more than a linear factor model of the tree.
+    pub beyond_linear: Option<BeyondLinear>,
+    pub(super) learned_rows: Option<LearnedRows>,
     files: RunFiles,
 }
 
@@ -58,6 +64,12 @@ struct Header {
     chain: Option<Chain>,
     population: usize,
     data: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cross_validation: Option<CrossValidation>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    beyond_linear: Option<BeyondLinear>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    learned_rows: Option<LearnedRows>,
 }
 
 /// Arrays of all rank scales, one after the other.
@@ -128,6 +140,9 @@ pub(super) fn write_weights(project: &Project, folder: &Path) -> Result<()> {
         chain: project.file.chain().cloned(),
         population: project.training.len(),
         data: project.data.fingerprint(),
+        cross_validation: project.cross_validation.clone(),
+        beyond_linear: project.beyond_linear,
+        learned_rows: LearnedRows::of(project),
     };
     let text = serde_json::to_string(&header).map_err(RunError::Write)?;
     let networks = model
@@ -193,6 +208,9 @@ impl Run {
             model,
             population: header.population,
             data: header.data,
+            cross_validation: header.cross_validation,
+            beyond_linear: header.beyond_linear,
+            learned_rows: header.learned_rows,
             files,
         })
     }

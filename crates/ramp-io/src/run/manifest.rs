@@ -55,7 +55,7 @@ pub(super) struct Checksum {
 }
 
 impl Checksum {
-    fn of(path: &Path) -> Result<Self> {
+    pub fn of(path: &Path) -> Result<Self> {
         let (sha256, bytes) = checksum(path)?;
         Ok(Checksum { bytes, sha256 })
     }

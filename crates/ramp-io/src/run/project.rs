@@ -1,7 +1,8 @@
 //! A model file meets its data: everything is read and checked, and a model stands ready to be trained.
 
-use super::RunError;
 use super::dealt::{Extent, missing_in};
+use super::manifest::Checksum;
+use super::{BeyondLinear, CrossValidation, RunError};
 use crate::encode::{Encoder, Encoding, found_in};
 use crate::model_file::{ModelFile, TreeSettings};
 use crate::ranks::{Parts, together};
@@ -50,6 +51,10 @@ pub struct Project {
     pub series: Vec<Sequence>,
     /// How missing numbers are read off the trained tree and the rest of a row; see [`learn_readout`](Self::learn_readout).
     pub readout: Option<Readout>,
+    /// What several fits to parts of a small sample said; see [`cross_validate`](Self::cross_validate).
+    pub cross_validation: Option<CrossValidation>,
+    /// Whether networks say more than the linear factor model that the tree began as, where it did.
+    pub beyond_linear: Option<BeyondLinear>,
     /// All columns of data that was in memory.
     whole: Option<RecordBatch>,
     /// How samples are dealt to ranks, where they are.
@@ -58,6 +63,8 @@ pub struct Project {
     pub(super) extent: Extent,
     /// Whether this rank asks for samples and the others wait to be asked.
     pub(super) leads: bool,
+    /// What the file was when it was read.
+    pub(super) read: Option<Checksum>,
 }
 
 impl Project {
@@ -73,8 +80,12 @@ impl Project {
             let schema = SampleReader::open(&path, None, None)?.schema();
             check_latents(&file, Some(&path), schema.as_deref())?;
         }
-        let samples = SampleReader::open(&path, file.chain(), Some(&wanted))?.rest()?;
-        Self::assemble(file, names, samples, Some(&path), None, None)
+        let mut reader = SampleReader::open(&path, file.chain(), Some(&wanted))?;
+        // Before the rows are read: a file that changes later is not what was learned from.
+        let read = Checksum::of(&path)?;
+        let mut project = Self::assemble(file, names, reader.rest()?, Some(&path), None, None)?;
+        project.read = Some(read);
+        Ok(project)
     }
 
     /// The same for data that is in memory already, whatever file the model file names.
@@ -106,6 +117,9 @@ impl Project {
             Some(path) => e.in_file(path),
             None => e,
         };
+        if file.init() == Initialisation::Factors && !file.has_factors() {
+            return Err(RunError::NoFactors.into());
+        }
         let series = samples.sequences.clone().unwrap_or_default();
         let (samples, windows) = cut(&mut file, samples);
         let mut extent = Extent::of(&samples, parts.as_ref())?;
@@ -139,28 +153,16 @@ impl Project {
         } = train
             .split(count)
             .map_err(|e| in_file(ramp::Error::from(e).into()))?;
-        let encoder = match &parts {
-            None => Encoder::learn(&file, &names, &samples, &training),
-            Some(parts) => Encoder::learn_among(&file, &names, &samples, &training, parts),
-        }
+        let (encoder, data, model) = learn_encoding(
+            &file,
+            &names,
+            &samples,
+            &mut extent,
+            &training,
+            train.seed,
+            parts.as_ref(),
+        )
         .map_err(in_file)?;
-        let encoded = encoder.encode_steps(&samples, extent.steps);
-        let encoded = encoded.map(|(data, _)| data).map_err(in_file);
-        let data = match &parts {
-            None => Dealt::from(encoded?),
-            Some(parts) => Dealt::new(together(&*parts.ranks, encoded)?, parts.ranks.clone())?,
-        };
-        if let Some(parts) = &parts {
-            extent.count_missing(data.here(), &*parts.ranks)?;
-        }
-        let tree = file.build_tree(extent.steps.max(2))?;
-        let few = sign_alignment::looked_at(&training);
-        let few = match &parts {
-            None => samples.select(few),
-            Some(parts) => parts.gather(&samples, few),
-        };
-        let reversed = sign_alignment::reversed_observations(&tree, &encoder, few?)?;
-        let model = build(&file, tree, &encoder, &reversed, data.here(), train.seed)?;
         Ok(Project {
             settings: file.resolved(&train)?,
             file,
@@ -175,8 +177,60 @@ impl Project {
             windows,
             series,
             readout: None,
+            cross_validation: None,
+            beyond_linear: None,
             whole,
+            read: None,
             parts,
+            extent,
+            leads: false,
+        })
+    }
+
+    /// The same model of some of [all samples](Self::all_samples): it learns from the first ones, also what it learns of their columns, and is judged on the others.
+    /// Weights are those that it begins with.
+    pub(super) fn fold(&self, all: &Samples, learned: &[u32], judged: &[u32]) -> Result<Self> {
+        let order = [learned, judged].concat();
+        let samples = all.select(&order)?;
+        let mut extent = Extent::of(&samples, None)?;
+        let mut train = self.file.train_spec(learned.len())?;
+        (train.holdout, train.holdout_last) = (0.0, true);
+        // What a model file gives may be more than a part of the samples has.
+        train.batch = train.batch.filter(|&b| b < learned.len());
+        train.mixture = train
+            .mixture
+            .filter(|&m| m < train.batch.unwrap_or(learned.len()));
+        train.validation = judged.len() as f64 / order.len() as f64;
+        let training: Vec<u32> = (0..learned.len() as u32).collect();
+        let names = observed(&self.file)?;
+        let (encoder, data, model) = learn_encoding(
+            &self.file,
+            &names,
+            &samples,
+            &mut extent,
+            &training,
+            train.seed,
+            None,
+        )?;
+        Ok(Project {
+            file: self.file.clone(),
+            settings: String::new(),
+            train,
+            samples,
+            data,
+            encoder,
+            model,
+            training,
+            validation: (learned.len() as u32..order.len() as u32).collect(),
+            held_out: vec![],
+            windows: None,
+            series: vec![],
+            readout: None,
+            cross_validation: None,
+            beyond_linear: None,
+            whole: None,
+            read: None,
+            parts: None,
             extent,
             leads: false,
         })
@@ -245,8 +299,9 @@ fn cut(file: &mut ModelFile, samples: Samples) -> (Samples, Option<Windows>) {
 }
 
 impl Project {
-    /// Lets the networks of a chain begin by what its data show and those of a tree as a linear factor model, where the model file asks for it, and tells which starts were
-    /// tried, the best first. To be called once, before training; the observer watches the short trainings of these starts.
+    /// Lets the networks of a chain begin by what its data show, unless the model file asks for another start, and tells which starts were
+    /// tried, the best first. To be called once, before training; the observer watches the short trainings of these starts. A tree that begins as a linear factor
+    /// model does so when it is trained.
     pub fn initialise(
         &mut self,
         threads: Option<usize>,
@@ -261,14 +316,22 @@ impl Project {
                 threads,
                 observer,
             )?),
-            Initialisation::Factors => {
-                match self.model.init_factors(&self.data, &self.training)? {
-                    true => Ok(vec![]),
-                    false => Err(RunError::NoFactors.into()),
-                }
-            }
             _ => Ok(vec![]),
         }
+    }
+
+    /// Lets a tree begin as a linear factor model, and tells whether it does: not where another start was chosen, latents are not Gaussian, or data
+    /// are too few.
+    pub(super) fn init_factors(&mut self) -> ramp::Result<bool> {
+        let suits = self.file.init() == Initialisation::Factors
+            && (self.file.networks.init.is_some() || !self.has_images());
+        Ok(suits && self.model.init_factors(&self.data, &self.training)?)
+    }
+
+    /// Whether images are observed, which a linear model says little about.
+    pub(super) fn has_images(&self) -> bool {
+        let mut observations = self.encoder.observations.iter();
+        observations.any(|o| matches!(o.encoding, Encoding::Image { .. }))
     }
 }
 
@@ -360,6 +423,41 @@ pub(super) fn observed(file: &ModelFile) -> Result<Vec<String>> {
         .iter()
         .map(|&x| tree.name(x).to_string())
         .collect())
+}
+
+/// Learns scales and levels from some of the samples, which may be dealt to ranks, and builds a model for them.
+fn learn_encoding(
+    file: &ModelFile,
+    names: &[String],
+    samples: &Samples,
+    extent: &mut Extent,
+    training: &[u32],
+    seed: u64,
+    parts: Option<&Parts>,
+) -> Result<(Encoder, Dealt, Model)> {
+    let encoder = match parts {
+        None => Encoder::learn(file, names, samples, training),
+        Some(parts) => Encoder::learn_among(file, names, samples, training, parts),
+    }?;
+    let encoded = encoder.encode_steps(samples, extent.steps);
+    let encoded = encoded.map(|(data, _)| data);
+    let data = match parts {
+        None => Dealt::from(encoded?),
+        Some(parts) => {
+            let data = Dealt::new(together(&*parts.ranks, encoded)?, parts.ranks.clone())?;
+            extent.count_missing(data.here(), &*parts.ranks)?;
+            data
+        }
+    };
+    let tree = file.build_tree(extent.steps.max(2))?;
+    let few = sign_alignment::looked_at(training);
+    let few = match parts {
+        None => samples.select(few),
+        Some(parts) => parts.gather(samples, few),
+    };
+    let reversed = sign_alignment::reversed_observations(&tree, &encoder, few?)?;
+    let model = build(file, tree, &encoder, &reversed, data.here(), seed)?;
+    Ok((encoder, data, model))
 }
 
 fn build(

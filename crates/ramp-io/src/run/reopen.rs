@@ -34,6 +34,8 @@ impl Project {
             .model
             .parameters_mut()
             .copy_from_slice(run.model.parameters());
+        project.cross_validation = run.cross_validation.clone();
+        project.beyond_linear = run.beyond_linear;
         Ok(self)
     }
 }

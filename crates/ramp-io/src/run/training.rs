@@ -41,25 +41,48 @@ impl Project {
         observer: impl Observer + 'a,
     ) -> ramp::Result<Fit> {
         let every = (self.train.iterations / 20).clamp(10, 500);
+        let start = self
+            .init_factors()?
+            .then(|| self.model.parameters().to_vec());
         let mut trainer = Trainer::new(self.train.clone())?
             .ranks(ranks)
             .checkpoints(checkpoints, every)
             .observer(observer);
+        if let Some(chosen) = &self.cross_validation {
+            trainer = trainer.ends_at(chosen.iteration);
+        }
+        if start.is_some() {
+            trainer = trainer.measure_start();
+        }
         if let Some(threads) = threads {
             trainer = trainer.threads(threads);
         }
-        trainer.fit(&mut self.model, &self.data)
+        let mut fit = trainer.fit(&mut self.model, &self.data)?;
+        if let (Some(start), None) = (start, &self.cross_validation) {
+            self.judge_beyond_linear(&start)?;
+            if self.beyond_linear.is_some_and(|found| !found.is_clear()) {
+                (fit.iteration, fit.held_out) = (0, fit.start.or(fit.held_out));
+            }
+        }
+        Ok(fit)
     }
-}
 
-/// Which weights a training kept, in words.
-pub fn kept_weights(trained: &Fit) -> String {
-    match trained.held_out {
-        Some(_) => format!(
-            "those of iteration {}, the best on validation samples",
-            trained.iteration
-        ),
-        None => "the last".into(),
+    /// Which weights a training kept, in words.
+    pub fn kept_weights(&self, trained: &Fit) -> String {
+        let iteration = trained.iteration;
+        match (&self.cross_validation, trained.held_out, iteration) {
+            (Some(found), _, 0) => format!(
+                "those of the linear factor model that it began as, which {} fits to parts of the rows preferred",
+                found.folds
+            ),
+            (Some(found), ..) => format!(
+                "those of iteration {iteration}, as many as {} fits to parts of the rows chose",
+                found.folds
+            ),
+            (None, Some(_), 0) => "those of the linear factor model that it began as, which validation samples preferred".into(),
+            (None, Some(_), _) => format!("those of iteration {iteration}, the best on validation samples"),
+            (None, None, _) => "the last".into(),
+        }
     }
 }
 

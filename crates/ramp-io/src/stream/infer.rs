@@ -1,7 +1,7 @@
 //! Posteriors, free energies and what is explained in all, of every latent for every sample.
 
 use super::answers::{Answers, ForModel, SampleSource};
-use super::layout::{OutputOptions, kept, latent_numbers, number_column};
+use super::layout::{OutputOptions, kept, latent_numbers, number_column, split};
 use super::posterior_columns::{PosteriorColumn, posterior_columns, posterior_values};
 use crate::Result;
 use crate::run::Run;
@@ -24,6 +24,7 @@ impl Run {
                 &|k| columns[k].iter().map(|c| c.suffix.clone()).collect(),
                 &mut |k| posterior_values(&columns[k], &posterior.latents()[k]),
             ));
+            all.extend(split(part, &options));
             let (fields, cells): (Vec<_>, Vec<_>) = all.into_iter().unzip();
             Ok(table_of(fields, cells)?.into())
         })
@@ -50,6 +51,7 @@ impl Run {
                 &|_| vec!["free_energy".into()],
                 &mut |k| vec![scores.of(part.model, k)],
             ));
+            all.extend(split(part, &options));
             let (fields, cells): (Vec<_>, Vec<_>) = all.into_iter().unzip();
             Ok(table_of(fields, cells)?.into())
         }))
@@ -82,6 +84,7 @@ impl Run {
                 &|_| vec![TOTAL.into()],
                 &mut |k| vec![total.of(part.model, k)],
             ));
+            all.extend(split(part, &options));
             let (fields, cells): (Vec<_>, Vec<_>) = all.into_iter().unzip();
             Ok(table_of(fields, cells)?.into())
         }))

@@ -3,9 +3,9 @@
 use super::StreamError;
 use super::answers::Part;
 use crate::Result;
-use crate::run::Run;
+use crate::run::{RowUse, Run};
 use crate::table::column;
-use arrow_array::{ArrayRef, Float64Array, Int64Array};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow_schema::{Field, FieldRef};
 use ramp::graph::TimeAxis;
 use std::sync::Arc;
@@ -24,7 +24,12 @@ pub struct OutputOptions {
     pub keep: Vec<String>,
     /// For sequences in arrays: one row for every time step, in place of one for every sequence.
     pub long: bool,
+    /// What every row was to the fit, which a column then says; of the data that the run was fitted to.
+    pub uses: Option<Vec<RowUse>>,
 }
+
+/// The column that says which rows were learned from.
+pub const SPLIT: &str = "split";
 
 impl OutputOptions {
     /// Keeps these columns of the data in front.
@@ -36,6 +41,12 @@ impl OutputOptions {
     /// For sequences in arrays: whether every time step has a row.
     pub fn long(mut self, long: bool) -> Self {
         self.long = long;
+        self
+    }
+
+    /// Says in a column what every row was to the fit, where that is known (see [`Run::row_uses`]).
+    pub fn uses(mut self, uses: Option<Vec<RowUse>>) -> Self {
+        self.uses = uses;
         self
     }
 
@@ -62,6 +73,21 @@ pub(super) fn integer_column(
     numbers: impl Iterator<Item = i64>,
 ) -> OutputColumn {
     new_column(name, Arc::new(Int64Array::from_iter_values(numbers)))
+}
+
+/// What rows were to the fit, where that is known. A column of the data that is kept has the name first.
+pub(super) fn split(part: &Part<'_>, options: &OutputOptions) -> Option<OutputColumn> {
+    let uses = options.uses.as_ref()?;
+    let own = uses.get(part.first..part.first + part.samples.len())?;
+    let name = match options.keep.iter().any(|kept| kept == SPLIT) {
+        true => "ramp.split",
+        false => SPLIT,
+    };
+    let words = own.iter().map(|u| u.word());
+    Some(new_column(
+        name,
+        Arc::new(StringArray::from_iter_values(words)),
+    ))
 }
 
 /// The columns that identify rows in the output: those asked for, and a sequence's own.

@@ -37,6 +37,6 @@ pub use error::StreamError;
 pub use forecast::Horizon;
 pub use impute::Draws;
 pub use infer::TOTAL;
-pub use layout::OutputOptions;
+pub use layout::{OutputOptions, SPLIT};
 pub use over_time::{ColumnBand, LatentBand, OverTime};
 pub use posterior_columns::{PosteriorColumn, posterior_columns, posterior_values};

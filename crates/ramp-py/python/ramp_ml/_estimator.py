@@ -47,6 +47,9 @@ class Ramp(Inference, Pictures):
         The fraction of samples that training never touches: they judge.
     validation : float, default 0.1
         The fraction of samples that are not learned from but choose the weights.
+    folds : int, optional
+        Into how many parts a small table is divided, each of which judges a fit to the others; 0 for none. By default 5 for at most
+        1,000 rows.
     family : str, default "gaussian"
         The family of latents that are not named in ``latents``, such as ``"gaussian(2)"``, ``"categorical(3)"``, ``"beta"``, or a product
         such as ``"von_mises x gaussian"``.
@@ -94,6 +97,8 @@ class Ramp(Inference, Pictures):
         How many observations in a row are left out together, on average.
     mask_warmup : int, optional
         Iterations over which masking rises from nothing.
+    noise : float, optional
+        The standard deviation of noise that every step adds to images, in units of their pixels' own.
     evaluate_every : int, optional
         Iterations between evaluations on validation samples.
     patience : int, optional
@@ -138,6 +143,7 @@ class Ramp(Inference, Pictures):
         *,
         holdout: float | None = None,
         validation: float | None = None,
+        folds: int | None = None,
         family: str | None = None,
         dim: int | None = None,
         levels: int | None = None,
@@ -162,6 +168,7 @@ class Ramp(Inference, Pictures):
         mask: float | None = None,
         mask_span: float | None = None,
         mask_warmup: int | None = None,
+        noise: float | None = None,
         evaluate_every: int | None = None,
         patience: int | None = None,
         seed: int | None = None,
@@ -172,6 +179,7 @@ class Ramp(Inference, Pictures):
         self.tree = tree
         self.holdout = holdout
         self.validation = validation
+        self.folds = folds
         self.family = family
         self.dim = dim
         self.levels = levels
@@ -196,6 +204,7 @@ class Ramp(Inference, Pictures):
         self.mask = mask
         self.mask_span = mask_span
         self.mask_warmup = mask_warmup
+        self.noise = noise
         self.evaluate_every = evaluate_every
         self.patience = patience
         self.seed = seed

@@ -62,11 +62,12 @@ def training(report: dict[str, Any], ax: Any) -> Any:
     """The free energy over the iterations."""
     points = report["training"]
     ax = _axes(ax, figsize=(6, 3.4))
-    steps = [point["iteration"] for point in points]
-    ax.plot(steps, [_number(p["free_energy"]) for p in points], color=BLUE, label="training")
+    learned = [(p["iteration"], p["free_energy"]) for p in points if p["free_energy"] is not None]
+    if learned:
+        ax.plot(*zip(*learned), color=BLUE, label="training")
     held = [(p["iteration"], _number(p["held_out"])) for p in points if p["held_out"] is not None]
     if held:
-        ax.plot(*zip(*held), color=ORANGE, marker=".", label="validation")
+        ax.plot(*zip(*held), color=ORANGE, marker=".", label="cross-validation" if report.get("folds") else "validation")
         ax.legend(frameon=False)
     ax.set_xlabel("iteration")
     ax.set_ylabel("free energy, nats")

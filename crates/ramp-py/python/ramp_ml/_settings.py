@@ -11,7 +11,7 @@ from ._chain import Chain
 
 # Which section of the model file a parameter belongs to.
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "data": ("holdout", "validation"),
+    "data": ("holdout", "validation", "folds"),
     "latents": ("family", "dim", "levels"),
     "networks": ("message", "observation", "inputs", "tying", "init", "monotone"),
     "train": (
@@ -28,6 +28,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "mask",
         "mask_span",
         "mask_warmup",
+        "noise",
         "evaluate_every",
         "patience",
         "seed",

@@ -237,7 +237,7 @@ def test_logs(answers, caplog):
     import logging
 
     with caplog.at_level(logging.INFO, logger="ramp_ml"):
-        Ramp(TREE, iterations=3, verbose=False).fit(answers)
+        Ramp(TREE, iterations=3, folds=0, verbose=False).fit(answers)
     assert "fitting Ramp(tree=" in caplog.text and "3 of 3 iterations" in caplog.text
 
 

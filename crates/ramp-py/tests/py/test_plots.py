@@ -25,10 +25,17 @@ def test_trees_and_training(fitted):
     texts = [text.get_text() for text in axes.texts]
     assert f"anger  {fitted.free_energy_['anger']:.2f} nats" in texts and "q3" in texts
     assert len(Ramp(TREE).plot_tree().texts) == 8
+    # A small table is cross-validated, and the page shows that curve.
     axes = fitted.plot_training()
-    assert axes.lines[0].get_xdata()[-1] == fitted.n_iter_
+    assert [line.get_label() for line in axes.lines][-1] == "cross-validation"
     own = plt.subplots()[1]
     assert fitted.plot_training(ax=own) is own
+
+
+def test_training_with_rows_that_choose(answers):
+    model = Ramp(TREE, iterations=60, folds=0, init="shared", random_state=0, verbose=False).fit(answers)
+    axes = model.plot_training()
+    assert axes.lines[0].get_xdata()[-1] == model.n_iter_
 
 
 def test_items_and_latents(answers):

@@ -27,6 +27,11 @@ impl Observation {
         &self.name
     }
 
+    /// Whether it is kept as bytes: an image.
+    pub fn is_bytes(&self) -> bool {
+        matches!(self.values, Values::Bytes(_))
+    }
+
     /// Numbers per sample, or per step of a sequence.
     pub fn features(&self) -> usize {
         self.features

@@ -3,6 +3,7 @@
 use super::{Description, Family, ParameterError, Size, Weight};
 use crate::kernel::real::Real;
 use crate::kernel::scratch::Scratch;
+use std::mem::MaybeUninit;
 
 /// A Gaussian of any dimension with full covariance.
 ///
@@ -31,40 +32,51 @@ fn dim_of(len: usize) -> usize {
         14 => 4,
         20 => 5,
         27 => 6,
+        35 => 7,
+        44 => 8,
         n => (((8 * n + 9) as f64).sqrt() as usize - 3) / 2,
     }
 }
 
-/// Working space for `n` numbers: on the stack for the dimensions that occur in hot loops. A macro, because a closure would
-/// not be compiled for the lanes' instruction set.
-macro_rules! space {
-    ($name:ident, $n:expr) => {
-        let n = $n;
-        let mut stack = [R::zero(); 27];
+/// Natural parameters of the largest belief that is worked on in place on the stack: eight dimensions.
+const ON_STACK: usize = 44;
+
+/// A copy of some numbers to work on: on the stack for the dimensions that occur in hot loops, and never filled with zeros first,
+/// which would take as long as the solution of a triangular system. A macro, because a closure would not be compiled for the
+/// lanes' instruction set.
+macro_rules! copied {
+    ($name:ident, $from:expr) => {
+        let from: &[R] = $from;
+        let mut stack = [const { MaybeUninit::<R>::uninit() }; ON_STACK];
         let mut heap;
-        let $name: &mut [R] = if n <= 27 {
-            &mut stack[..n]
+        let $name: &mut [R] = if from.len() <= ON_STACK {
+            for (to, &x) in stack.iter_mut().zip(from) {
+                to.write(x);
+            }
+            // SAFETY: so many numbers have just been written.
+            unsafe { std::slice::from_raw_parts_mut(stack.as_mut_ptr().cast(), from.len()) }
         } else {
-            heap = Scratch::zeros(n);
+            heap = Scratch::zeros(from.len());
+            heap.copy_from_slice(from);
             &mut heap
         };
     };
 }
 
-/// The Cholesky factor of a packed precision, with the reciprocals of its diagonal in place of the diagonal.
+/// The Cholesky factor of a packed precision in its place, with the reciprocals of its diagonal in place of the diagonal.
 #[inline(always)]
-fn cholesky<R: Real>(d: usize, p: &[R], l: &mut [R]) {
+fn cholesky<R: Real>(d: usize, l: &mut [R]) {
     for i in 0..d {
         for j in 0..i {
-            let mut sum = p[at(i, j)];
+            let mut sum = l[at(i, j)];
             for k in 0..j {
-                sum = sum - l[at(i, k)] * l[at(j, k)];
+                sum = l[at(i, k)].neg_mul_add(l[at(j, k)], sum);
             }
             l[at(i, j)] = sum * l[at(j, j)];
         }
-        let mut sum = p[at(i, i)];
+        let mut sum = l[at(i, i)];
         for k in 0..i {
-            sum = sum - l[at(i, k)].square();
+            sum = l[at(i, k)].neg_mul_add(l[at(i, k)], sum);
         }
         // Rounding can push a later pivot of a nearly singular precision below zero.
         let pivot = if i == 0 {
@@ -76,13 +88,13 @@ fn cholesky<R: Real>(d: usize, p: &[R], l: &mut [R]) {
     }
 }
 
-/// Solves `L y = h`.
+/// Solves `L y = h` in place.
 #[inline(always)]
-fn forward_solve<R: Real>(d: usize, l: &[R], h: &[R], y: &mut [R]) {
+fn forward_solve<R: Real>(d: usize, l: &[R], y: &mut [R]) {
     for i in 0..d {
-        let mut sum = h[i];
+        let mut sum = y[i];
         for k in 0..i {
-            sum = sum - l[at(i, k)] * y[k];
+            sum = l[at(i, k)].neg_mul_add(y[k], sum);
         }
         y[i] = sum * l[at(i, i)];
     }
@@ -94,7 +106,7 @@ fn backward_solve<R: Real>(d: usize, l: &[R], x: &mut [R]) {
     for i in (0..d).rev() {
         let mut sum = x[i];
         for k in i + 1..d {
-            sum = sum - l[at(k, i)] * x[k];
+            sum = l[at(k, i)].neg_mul_add(x[k], sum);
         }
         x[i] = sum * l[at(i, i)];
     }
@@ -121,8 +133,9 @@ fn weight_of<R: Real>(d: usize, l: &[R], y: &[R]) -> Weight<R> {
 }
 
 impl Family for Gaussian {
-    const FIXED_DIMS: &'static [usize] = &[2, 5, 27];
+    const FIXED_DIMS: &'static [usize] = &[2, 5];
     const HOT: bool = true;
+    const CHAINED: bool = true;
 
     fn size(&self) -> Size {
         Size {
@@ -150,8 +163,8 @@ impl Family for Gaussian {
 
     fn check(&self, eta: &[f64]) -> Result<(), ParameterError> {
         let d = self.dim;
-        let mut l = vec![0.0; eta.len() - d];
-        cholesky(d, &eta[d..], &mut l);
+        let mut l = eta[d..].to_vec();
+        cholesky(d, &mut l);
         let solid = (0..d).all(|i| l[at(i, i)].is_finite() && l[at(i, i)] < 1e14);
         if solid && eta.iter().all(|x| x.is_finite()) {
             Ok(())
@@ -163,20 +176,21 @@ impl Family for Gaussian {
     #[inline(always)]
     fn weight<R: Real>(&self, eta: &[R]) -> Weight<R> {
         let d = dim_of(eta.len());
-        space!(space, eta.len());
-        let (y, l) = space.split_at_mut(d);
-        cholesky(d, &eta[d..], l);
-        forward_solve(d, l, eta, y);
+        copied!(belief, eta);
+        let (y, l) = belief.split_at_mut(d);
+        cholesky(d, l);
+        forward_solve(d, l, y);
         weight_of(d, l, y)
     }
 
     #[inline(always)]
     fn weight_and_mean<R: Real>(&self, eta: &[R], mean: &mut [R]) -> Weight<R> {
         let d = dim_of(eta.len());
-        space!(l, eta.len() - d);
-        cholesky(d, &eta[d..], l);
+        copied!(l, &eta[d..]);
+        cholesky(d, l);
         let (x, covariance) = mean.split_at_mut(d);
-        forward_solve(d, l, eta, x);
+        x.copy_from_slice(&eta[..d]);
+        forward_solve(d, l, x);
         let weight = weight_of(d, l, x);
         backward_solve(d, l, x);
         // L⁻¹ in place of L, then P⁻¹ = L⁻ᵀ L⁻¹.
@@ -184,7 +198,7 @@ impl Family for Gaussian {
             for j in 0..i {
                 let mut sum = R::zero();
                 for k in j..i {
-                    sum = sum - l[at(i, k)] * l[at(k, j)];
+                    sum = l[at(i, k)].neg_mul_add(l[at(k, j)], sum);
                 }
                 l[at(i, j)] = sum * l[at(i, i)];
             }
@@ -242,10 +256,11 @@ impl Family for Gaussian {
     fn moments<R: Real>(&self, eta: &[R], moments: &mut [R]) {
         let d = dim_of(eta.len());
         let p = &eta[d..];
-        space!(l, p.len());
-        cholesky(d, p, l);
-        forward_solve(d, l, eta, moments);
-        backward_solve(d, l, &mut moments[..d]);
+        copied!(l, p);
+        cholesky(d, l);
+        moments[..d].copy_from_slice(&eta[..d]);
+        forward_solve(d, l, moments);
+        backward_solve(d, l, moments);
         for i in 0..d {
             for j in 0..i {
                 moments[d + at(i, j)] = p[at(i, j)] * (p[at(i, i)] * p[at(j, j)]).rsqrt();
@@ -258,14 +273,15 @@ impl Family for Gaussian {
     fn moments_backward<R: Real>(&self, eta: &[R], grad_moments: &[R], grad_eta: &mut [R]) {
         let d = dim_of(eta.len());
         let p = &eta[d..];
-        space!(space, eta.len());
-        let (x, l) = space.split_at_mut(d);
-        cholesky(d, p, l);
-        forward_solve(d, l, eta, x);
+        copied!(belief, eta);
+        let (x, l) = belief.split_at_mut(d);
+        cholesky(d, l);
+        forward_solve(d, l, x);
         backward_solve(d, l, x);
         // With u = P⁻¹ g: d(mean)·g = u·dh − uᵀ dP mean.
         let (u, grad_p) = grad_eta.split_at_mut(d);
-        forward_solve(d, l, grad_moments, u);
+        u.copy_from_slice(&grad_moments[..d]);
+        forward_solve(d, l, u);
         backward_solve(d, l, u);
         for i in 0..d {
             for j in 0..i {
@@ -298,8 +314,8 @@ impl Family for Gaussian {
                     .sqrt()
             })
             .collect();
-        let mut l = vec![0.0; eta.len() - d];
-        cholesky(d, &eta[d..], &mut l);
+        let mut l = eta[d..].to_vec();
+        cholesky(d, &mut l);
         let half_log_det: f64 = (0..d).map(|i| l[at(i, i)].ln()).sum();
         let entropy = 0.5 * d as f64 * (1.0 + (2.0 * std::f64::consts::PI).ln()) + half_log_det;
         Description::new(mean, sd, entropy)

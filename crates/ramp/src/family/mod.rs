@@ -110,6 +110,10 @@ pub trait Family: Clone + Send + Sync {
     /// sake of build times.
     const HOT: bool = false;
 
+    /// Whether the formula is a long chain of operations that wait for one another: the pairwise kernel then takes four pairs of a large
+    /// belief side by side ([`Four`](crate::kernel::four::Four)).
+    const CHAINED: bool = false;
+
     /// The family's one setting.
     fn size(&self) -> Size;
 

@@ -109,6 +109,19 @@ pub(crate) trait Lanes: Simd {
         self.mul_add_e_f32s(a, b, c)
     }
 
+    /// `c − a·b`, fused where that is one instruction.
+    #[inline(always)]
+    fn multiply_subtract(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s {
+        self.sub_f32s(c, self.mul_f32s(a, b))
+    }
+
+    /// Whether a number of `a` is below that of `b`.
+    #[inline(always)]
+    fn any_less(self, a: Self::f32s, b: Self::f32s) -> bool {
+        let lanes = size_of::<Self::f32s>() / size_of::<f32>();
+        self.first_true_m32s(self.less_than_f32s(a, b)) < lanes
+    }
+
     /// The exponent of a weight, kept so far from the smallest numbers that its products stay normal: arithmetic on
     /// subnormal numbers is many times slower, and weights of 2⁻¹⁰⁰ count for nothing.
     #[inline(always)]
@@ -192,6 +205,16 @@ impl Lanes for pulp::x86::V3 {
         let guess = pulp::cast(self.avx._mm256_rsqrt_ps(pulp::cast(x)));
         newton_rsqrt(self, x, guess)
     }
+    #[inline(always)]
+    fn multiply_subtract(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s {
+        let [a, b, c] = [pulp::cast(a), pulp::cast(b), pulp::cast(c)];
+        pulp::cast(self.fma._mm256_fnmadd_ps(a, b, c))
+    }
+    #[inline(always)]
+    fn any_less(self, a: Self::f32s, b: Self::f32s) -> bool {
+        let signs = pulp::cast(self.sub_f32s(a, b));
+        self.avx._mm256_movemask_ps(signs) != 0
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -205,6 +228,11 @@ impl Lanes for pulp::x86::V4 {
     fn rsqrt(self, x: Self::f32s) -> Self::f32s {
         let guess = pulp::cast(self.avx512f._mm512_rsqrt14_ps(pulp::cast(x)));
         newton_rsqrt(self, x, guess)
+    }
+    #[inline(always)]
+    fn multiply_subtract(self, a: Self::f32s, b: Self::f32s, c: Self::f32s) -> Self::f32s {
+        let [a, b, c] = [pulp::cast(a), pulp::cast(b), pulp::cast(c)];
+        pulp::cast(self.avx512f._mm512_fnmadd_ps(a, b, c))
     }
     #[inline(always)]
     fn round(self, x: Self::f32s) -> Self::f32s {
@@ -326,8 +354,16 @@ impl<S: Lanes> Real for Lane<S> {
         token::<S>().reduce_sum_f32s(self.0)
     }
     #[inline(always)]
+    fn any_lt(self, bound: Self) -> bool {
+        token::<S>().any_less(self.0, bound.0)
+    }
+    #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
         Lane(token::<S>().multiply_add(self.0, b.0, c.0))
+    }
+    #[inline(always)]
+    fn neg_mul_add(self, b: Self, c: Self) -> Self {
+        Lane(token::<S>().multiply_subtract(self.0, b.0, c.0))
     }
     #[inline(always)]
     fn min(self, other: Self) -> Self {

@@ -6,6 +6,7 @@ pub(crate) mod activation;
 pub(crate) mod block;
 pub(crate) mod conv;
 pub(crate) mod dense;
+pub(crate) mod four;
 pub(crate) mod lanes;
 pub mod real;
 pub(crate) mod scratch;

@@ -44,9 +44,13 @@ pub trait Real:
     fn store(self, to: &mut [Self::Element]);
     /// The sum over the lanes.
     fn sum(self) -> Self::Element;
+    /// Whether a lane is below that of the bound.
+    fn any_lt(self, bound: Self) -> bool;
 
     /// `self * b + c`, fused where the machine can.
     fn mul_add(self, b: Self, c: Self) -> Self;
+    /// `c − self * b`, fused where the machine can.
+    fn neg_mul_add(self, b: Self, c: Self) -> Self;
     /// The smaller of two.
     fn min(self, other: Self) -> Self;
     /// The larger of two.
@@ -149,8 +153,14 @@ impl Real for f64 {
     fn sum(self) -> f64 {
         self
     }
+    fn any_lt(self, bound: Self) -> bool {
+        self < bound
+    }
     fn mul_add(self, b: Self, c: Self) -> Self {
         self * b + c
+    }
+    fn neg_mul_add(self, b: Self, c: Self) -> Self {
+        c - self * b
     }
     fn min(self, other: Self) -> Self {
         f64::min(self, other)

@@ -1,5 +1,6 @@
 //! Batches: a data set matched to a model, some of its samples, and which messages they have.
 
+use super::noise::Noise;
 use super::plan::{Source, Terms};
 use super::{Model, ModelError};
 use crate::Result;
@@ -20,6 +21,11 @@ impl<'a> Bound<'a> {
     /// How many samples.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// How many observations the tree has.
+    pub fn observations(&self) -> usize {
+        self.observations.len()
     }
 
     /// The block of one of the tree's observations.
@@ -80,6 +86,8 @@ pub(crate) struct Batch<'a> {
     pub(super) presence: Presence,
     /// For every message, one or zero for every sample; `None` where all have it.
     masks: Vec<Option<Vec<f32>>>,
+    /// What is added to images, while learning, and the samples that it is drawn for.
+    noise: Option<(&'a Noise, &'a [u32])>,
     memory: BatchMemory,
 }
 
@@ -97,6 +105,21 @@ pub(crate) struct BatchMemory {
     /// The containers of a batch without a gap.
     presence: Vec<Option<Vec<u32>>>,
     by_message: Vec<Option<Vec<f32>>>,
+}
+
+impl<'a> Batch<'a> {
+    /// The batch with noise on its images: that of these samples, which are those of the batch, wherever their rows are now.
+    pub fn with_noise(self, noise: &'a Noise, samples: &'a [u32]) -> Self {
+        Batch {
+            noise: Some((noise, samples)),
+            ..self
+        }
+    }
+
+    /// The noise, and the sample of each row.
+    pub(super) fn noise(&self) -> Option<(&'a Noise, &'a [u32])> {
+        self.noise
+    }
 }
 
 impl Batch<'_> {
@@ -267,6 +290,7 @@ impl Model {
             masked,
             presence: Presence::new(lists),
             masks,
+            noise: None,
             memory,
         }
     }

@@ -307,7 +307,7 @@ mod tests {
             );
             blocks.len().div_ceil(per_shard)
         };
-        for rows in [1, 100, 1_000, 4_096, 10_000, 65_536] {
+        for rows in [1_usize, 100, 1_000, 4_096, 10_000, 65_536] {
             let block = rows.div_ceil(4).next_multiple_of(16).min(256);
             let blocks = rows.div_ceil(block);
             assert_eq!(

@@ -9,6 +9,7 @@ mod error;
 mod evaluate;
 mod factors;
 mod message_inputs;
+mod noise;
 mod pass;
 mod plan;
 mod resize_chain;
@@ -28,6 +29,7 @@ pub use dynamics::{DynamicsInit, Transition};
 pub(crate) use dynamics::{Shown, linalg};
 pub use error::{ArrayProblem, ModelError};
 pub(crate) use evaluate::{Workspace, row_ends};
+pub(crate) use noise::Noise;
 pub use spec::{Initialisation, ModelSpec, TreeSpec};
 pub use stored::Registry;
 

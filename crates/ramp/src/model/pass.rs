@@ -311,6 +311,9 @@ impl Model {
                         for (r, row) in block_rows.clone().enumerate() {
                             let to = &mut input[start + r * row_step..];
                             observation.write(batch.samples[row] as usize, to, step);
+                            if let Some((noise, samples)) = batch.noise() {
+                                noise.add(*index, samples[row], *features, to, step);
+                            }
                             if *flag {
                                 let shows = batch.shows(*index, row);
                                 to[features * step] = f32::from(u8::from(shows));

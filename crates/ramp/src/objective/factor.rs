@@ -1,7 +1,8 @@
 //! One factor's beliefs about one node: who meets whom in the pairwise kernel, and the gradient at those beliefs.
 
+use super::columns::{Columns, LogNormalizers};
 use super::exchange::Pieces;
-use super::pairwise::{Columns, LogNormalizers, Pairwise, Rows, Sums};
+use super::pairwise::{Pairwise, Rows, Sums};
 use super::{CHUNK, Mixture, room_for};
 use crate::family::Belief;
 use crate::kernel::real::{Element, Kernel, Real};

@@ -2,10 +2,14 @@
 //!
 //! Samples meet only here: everything before and after works on one sample at a time.
 
+mod columns;
 mod exchange;
 mod factor;
 mod node_sums;
 mod pairwise;
+mod sparse;
+#[cfg(test)]
+mod sparse_tests;
 #[cfg(test)]
 mod tests;
 

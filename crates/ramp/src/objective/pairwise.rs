@@ -18,87 +18,21 @@
 //!
 //! # Numerics
 //! Families give `exp Φ` as scale × exponential, so that a Gaussian pair costs one reciprocal square root and one
-//! exponential and no logarithm. A row's own column is masked out of the sum and its term computed apart, so that its weight
+//! exponential and no logarithm. Beliefs of many parameters go another way (see [`sparse`]). A row's own column is masked out of the sum and its term computed apart, so that its weight
 //! can differ. Sums over columns run within tiles first. Padded columns have `Φ(f) = +10³⁰` and so no weight; padded rows
 //! have their `L` set to that. Chunks of rows have a fixed size: results do not depend on the number of threads.
 
+use super::columns::Columns;
 use super::exchange::Field;
-use super::{room, room_for};
+use super::{room, sparse};
 use crate::family::{Belief, Family, with_family};
 use crate::kernel::real::{Element, Kernel, Operation, Real};
 use crate::kernel::scratch::Scratch;
 
 /// Columns that go through a family's formula together; independent chains that hide its latency.
-const COLUMNS: usize = 8;
+pub(super) const COLUMNS: usize = 8;
 /// Stands for infinity where infinity minus infinity would not do.
-const HUGE: f64 = 1e30;
-
-/// The columns of a mixture: the beliefs `f_m` of one factor, plane by plane, padded to whole groups of columns.
-#[derive(Default)]
-pub(super) struct Columns<E> {
-    /// How many there are, with padding; the distance between planes.
-    pub stride: usize,
-    /// Natural parameters, `dim` planes.
-    pub eta: Vec<E>,
-    /// `Φ(f_m)`.
-    pub phi: Vec<E>,
-}
-
-impl<E: Element> Columns<E> {
-    /// Lays out the columns `which` of a factor's beliefs (`planes(d)` is plane `d` of the messages `f/f0`), with room for
-    /// `most` of them.
-    pub fn gather<'a>(
-        &mut self,
-        belief: &Belief,
-        prior: &[f64],
-        which: &[u32],
-        most: usize,
-        planes: impl Fn(usize) -> &'a [E],
-    ) {
-        let (dim, len) = (belief.dim(), which.len());
-        let (stride, most) = (len.next_multiple_of(16), most.next_multiple_of(16));
-        self.stride = stride;
-        let eta = room_for(&mut self.eta, dim * stride, dim * most);
-        for (d, plane) in eta.chunks_exact_mut(stride.max(1)).enumerate() {
-            let from = planes(d);
-            let prior_d = prior[d];
-            for (to, &m) in plane.iter_mut().zip(which) {
-                *to = E::from_f64(prior_d + from[m as usize].into());
-            }
-            plane[len..].fill(E::from_f64(prior_d));
-        }
-        let phi = room_for(&mut self.phi, stride, most);
-        E::dispatch(LogNormalizers {
-            belief,
-            eta,
-            stride,
-            phi,
-        });
-        phi[len..].fill(E::from_f64(HUGE));
-    }
-}
-
-/// `Φ` of every belief in `dim` planes whose length is a multiple of the lanes.
-pub(super) struct LogNormalizers<'a, E> {
-    pub belief: &'a Belief,
-    pub eta: &'a [E],
-    pub stride: usize,
-    pub phi: &'a mut [E],
-}
-
-impl<E: Element> Kernel<E> for LogNormalizers<'_, E> {
-    type Output = ();
-    #[inline(always)]
-    fn run<R: Real<Element = E>>(self) {
-        let mut eta = Scratch::<R>::zeros(self.belief.dim());
-        for at in (0..self.stride).step_by(R::LANES) {
-            for (d, x) in eta.iter_mut().enumerate() {
-                *x = R::load(&self.eta[d * self.stride + at..]);
-            }
-            self.belief.log_normalizer(&eta).store(&mut self.phi[at..]);
-        }
-    }
-}
+pub(super) const HUGE: f64 = 1e30;
 
 /// The rows of one chunk, plane by plane with a common stride. Every plane can be read up to the next multiple of 16 rows:
 /// padding holds valid beliefs.
@@ -134,6 +68,13 @@ pub(super) struct Sums<E> {
     pub column_mean: Vec<E>,
     /// Per register of rows, the columns among which they find their own.
     own_ranges: Vec<(usize, usize)>,
+    /// Of large beliefs, per register of rows and group of columns: a bit where a pair has a weight.
+    pub marks: Vec<u8>,
+}
+
+/// Marks of so many rows and columns, both padded, with registers of so many lanes.
+fn marks_len(rows: usize, columns: usize, lanes: usize) -> usize {
+    rows.div_ceil(lanes) * (columns / COLUMNS)
 }
 
 impl<E: Element> Sums<E> {
@@ -151,6 +92,11 @@ impl<E: Element> Sums<E> {
             grow(&mut self.column_mean, (dim + 1) * columns);
             self.own_ranges.clear();
             self.own_ranges.reserve(rows);
+            if dim >= sparse::FROM {
+                // No registers of this type are narrower than four numbers, but for those of the tests.
+                let len = marks_len(rows, columns, 4);
+                (self.marks).reserve(len.saturating_sub(self.marks.len()));
+            }
         }
     }
 
@@ -217,11 +163,25 @@ impl<E: Element> Kernel<E> for Evaluate<'_, E> {
         let Evaluate { pairwise, sums } = self;
         let dim = pairwise.belief.dim();
         let stride = pairwise.rows.len.next_multiple_of(16);
-        let mut work = Work::<R>::new(dim);
         sums.make_room(dim, stride, pairwise.columns.stride, pairwise.value_only);
+        if sparse::suits(pairwise.belief) {
+            let mut work = sparse::Work::<R>::new(dim);
+            let marks = match pairwise.value_only {
+                true => 0,
+                false => marks_len(stride, pairwise.columns.stride, R::LANES),
+            };
+            sums.marks.resize(marks, 0);
+            pairwise.log_sums_and_marks(&mut work, &mut sums.log_sum, &mut sums.marks);
+            if !pairwise.value_only {
+                pairwise.own_terms::<R>(sums);
+                pairwise.both_sides_of_marks(&mut work, sums);
+            }
+            return;
+        }
+        let mut work = Work::<R>::new(dim);
         pairwise.log_sums(&mut work, &mut sums.log_sum);
         if !pairwise.value_only {
-            pairwise.own_terms(&mut work, sums);
+            pairwise.own_terms::<R>(sums);
             pairwise.both_sides(&mut work, sums);
         }
     }
@@ -348,8 +308,6 @@ impl<R: Real, F: Family, const MEAN: bool> Operation<R, F> for Weigh<'_, R, MEAN
             weigh_fixed::<R, _, 4, MEAN>(f, columns, column, at, work, group);
         } else if dim == 5 && fixed(f, 5) {
             weigh_fixed::<R, _, 5, MEAN>(f, columns, column, at, work, group);
-        } else if dim == 27 && fixed(f, 27) {
-            weigh_fixed::<R, _, 27, MEAN>(f, columns, column, at, work, group);
         } else {
             weigh_any::<R, _, MEAN>(f, columns, column, at, work, group);
         }
@@ -506,14 +464,14 @@ impl<E: Element> Pairwise<'_, E> {
 
     /// The rows' own weights and means.
     #[inline(always)]
-    fn own_terms<R: Real<Element = E>>(&self, work: &mut Work<R>, sums: &mut Sums<E>) {
+    fn own_terms<R: Real<Element = E>>(&self, sums: &mut Sums<E>) {
         let rows = &self.rows;
         let dim = self.belief.dim();
         let (mut eta, mut mu) = (Scratch::<R>::zeros(dim), Scratch::<R>::zeros(dim));
         for row in (0..rows.len.next_multiple_of(R::LANES)).step_by(R::LANES) {
-            work.load_rows(rows.sum, rows.stride, row);
             for (d, e) in eta.iter_mut().enumerate() {
-                *e = work.sum[d] + R::load(&rows.own[d * rows.stride + row..]);
+                let plane = d * rows.stride + row;
+                *e = R::load(&rows.sum[plane..]) + R::load(&rows.own[plane..]);
             }
             let g = self.belief.mean(&eta, &mut mu) - R::load(&rows.own_phi[row..])
                 + R::load(&rows.own_bonus[row..]);

@@ -198,6 +198,8 @@ fn zoo() -> Vec<Vec<Belief>> {
     ];
     all.extend(several.map(|text| vec![text.parse().unwrap()]));
     all.push(several.map(|text| text.parse().unwrap()).to_vec());
+    all.push(vec!["gaussian(4)".parse().unwrap()]);
+    all.push(vec!["gaussian(8)".parse().unwrap()]);
     all
 }
 
@@ -366,8 +368,14 @@ fn every_family_has_the_gradient_of_its_value() {
 
 #[test]
 fn every_instruction_set_agrees_on_chunks_and_tails() {
+    // One of each kernel.
+    for family in ["gaussian(2)", "gaussian(4)"] {
+        agrees_on_every_instruction_set(family.parse().unwrap());
+    }
+}
+
+fn agrees_on_every_instruction_set(belief: Belief) {
     use crate::kernel::lanes::{Isa, dispatch_on};
-    let belief: Belief = "gaussian(2)".parse().unwrap();
     let shape = Shape {
         rows: CHUNK + 131,
         missing: 0.1,

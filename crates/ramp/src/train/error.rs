@@ -82,6 +82,12 @@ pub enum TrainError {
         /// What it is.
         value: f64,
     },
+    /// A spread of noise that is none.
+    #[error("noise must be a number from 0 up, not {value}")]
+    Noise {
+        /// What it is.
+        value: f64,
+    },
     /// Spans too short to mask as much as is asked for.
     #[error(
         "mask_span must be a number from {least:.3} up to have a chance of {mask} in all, not {value}"

@@ -7,7 +7,7 @@ use super::spec::TrainSpec;
 use super::trainer::is_lost;
 use crate::collective::Collective;
 use crate::data::{Dataset, Gather};
-use crate::model::{Bound, Model, Workspace, row_ends};
+use crate::model::{Bound, Model, Noise, Workspace, row_ends};
 use crate::objective::{FreeEnergy, Mixture};
 use crate::{Error, Result};
 
@@ -21,6 +21,9 @@ pub(super) struct FreeEnergyProblem<'a> {
     data: &'a dyn Gather,
     bound: Bound<'a>,
     batches: Batches,
+    /// What is added to images, once it is known how much.
+    noise: Option<Noise>,
+    unmeasured: Option<Unmeasured>,
     validation: Vec<u32>,
     /// The training samples that these are scored against.
     met: Vec<u32>,
@@ -37,6 +40,22 @@ pub(super) struct FreeEnergyProblem<'a> {
     /// Where samples are dealt to ranks: those of the last step and of the last evaluation, as far as this rank needs them.
     of_step: Travelled,
     of_evaluation: Travelled,
+}
+
+/// Noise that is asked for. The first step measures how much that is: then ranks know that they train the same, and gather the same.
+struct Unmeasured {
+    /// Those that tell how much pixels vary.
+    samples: Vec<u32>,
+    share: f64,
+    seed: u64,
+}
+
+impl Unmeasured {
+    fn measure(self, model: &Model, data: &dyn Gather) -> Result<Option<Noise>> {
+        let few = data.gather(&self.samples)?;
+        let rows: Vec<u32> = (0..self.samples.len() as u32).collect();
+        Ok(Noise::new(&model.bind(&few)?, &rows, self.share, self.seed))
+    }
 }
 
 /// Samples that came from other ranks for a batch.
@@ -81,6 +100,11 @@ impl<'a> FreeEnergyProblem<'a> {
             validation,
             ..
         } = split(spec, data.rows())?;
+        let unmeasured = (spec.noise > 0.0).then(|| Unmeasured {
+            samples: Noise::measured(&training),
+            share: spec.noise,
+            seed: spec.seed,
+        });
         let steps = model.tree().time_axis().map_or(1, |t| t.steps());
         let most = (MET / steps).max(100);
         let stride = training.len().div_ceil(most);
@@ -93,6 +117,8 @@ impl<'a> FreeEnergyProblem<'a> {
             even_rates: spec.even_rates,
             ranks,
             batches: Batches::new(spec.clone(), training, (observations, series)),
+            noise: None,
+            unmeasured,
             model,
             data,
             bound,
@@ -132,6 +158,9 @@ impl Problem for FreeEnergyProblem<'_> {
     fn step(&mut self, iteration: usize, gradient: &mut [f32]) -> Result<f64> {
         let drawn = self.batches.draw(iteration);
         let memory = std::mem::take(&mut self.step.batch);
+        if let Some(noise) = self.unmeasured.take() {
+            self.noise = noise.measure(self.model, self.data)?;
+        }
         self.of_step.fetch(self.data, drawn.samples, self.ranks)?;
         let travelled = match self.data.dealt() {
             Some(_) => Some(self.model.bind(&self.of_step.data)?),
@@ -142,6 +171,10 @@ impl Problem for FreeEnergyProblem<'_> {
             None => (&self.bound, drawn.samples),
         };
         let batch = (self.model).batch_with(bound, samples, drawn.mask, memory);
+        let batch = match &mut self.noise {
+            Some(noise) => batch.with_noise(noise.of_step(iteration), drawn.samples),
+            None => batch,
+        };
         let mixture = Mixture {
             drawn: drawn.mixture,
             population: Some(self.population),

@@ -104,3 +104,56 @@ fn every_flipped_bit_of_a_checkpoint_or_its_records_is_noticed() {
     }
     assert!(refused > 100, "{refused}");
 }
+
+#[test]
+fn a_start_is_measured_as_validation_samples_are() {
+    let data = data(200);
+    let mut model = model(&data);
+    let first = Trainer::new(spec())
+        .unwrap()
+        .fit(&mut model, &data)
+        .unwrap();
+    assert_eq!(first.start, None);
+    // The weights of the best look, which the next training begins with: the same samples say the same of them.
+    let mut again = model.clone();
+    let fit = Trainer::new(spec())
+        .unwrap()
+        .measure_start()
+        .fit(&mut again, &data)
+        .unwrap();
+    assert_eq!(fit.start, first.held_out);
+    let unmeasured = Trainer::new(spec())
+        .unwrap()
+        .fit(&mut model, &data)
+        .unwrap();
+    // Looking changes nothing.
+    assert_eq!(model.parameters(), again.parameters());
+    assert_eq!(unmeasured.iteration, fit.iteration);
+}
+
+#[test]
+fn a_training_ends_where_it_is_told_to_with_those_weights() {
+    let data = data(200);
+    for ends_at in [0, 7, 24, 90] {
+        let (mut model, mut there) = (model(&data), vec![]);
+        let start = model.parameters().to_vec();
+        let fit = Trainer::new(spec())
+            .unwrap()
+            .ends_at(ends_at)
+            .observer(|event: &Event<'_>| {
+                if let Event::Step { record, model } = event
+                    && record.iteration == ends_at.min(24)
+                {
+                    there = model.parameters().to_vec();
+                }
+                Control::Continue
+            })
+            .fit(&mut model, &data)
+            .unwrap();
+        assert_eq!(
+            (fit.steps, fit.iteration),
+            (ends_at.min(24), ends_at.min(24))
+        );
+        assert_eq!(model.parameters(), if ends_at == 0 { start } else { there });
+    }
+}

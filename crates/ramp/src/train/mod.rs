@@ -69,7 +69,7 @@ pub use ranks::{same_on_all, same_version};
 pub use records::{Record, Records, read_records, records_file};
 pub use schedule::{Decay, Schedule};
 pub use spec::TrainSpec;
-pub use start::{TriedStart, start_chain};
+pub use start::{TriedStart, start_chain, trial_steps};
 pub use stop::Stop;
 pub use trainer::{Fit, Trainer};
 

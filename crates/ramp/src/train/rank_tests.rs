@@ -60,6 +60,26 @@ fn chain(rows: usize) -> (Model, Dataset) {
     (model, data)
 }
 
+/// Images of four pixels, some of them missing, beside a number.
+fn images(rows: usize) -> (Model, Dataset) {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut pixels = || -> Vec<u8> {
+        (0..rows * 4)
+            .map(|_| rng.random_range(0..=255_u8))
+            .collect()
+    };
+    let there = (0..rows).map(|n| n % 7 > 0).collect();
+    let data = Dataset::new()
+        .observe_bytes("x1", 4, pixels(), Some(there))
+        .and_then(|data| data.observe_bytes("x2", 4, pixels(), None))
+        .and_then(|data| data.observe("x3", 1, gappy(rows, 1)))
+        .unwrap();
+    let model = Model::builder(FactorTree::star(3).unwrap())
+        .build(&data)
+        .unwrap();
+    (model, data)
+}
+
 /// What a training leaves: weights and records, bit for bit.
 type Left = (Vec<u32>, Vec<Record>);
 
@@ -151,7 +171,12 @@ fn any_number_of_ranks_gives_the_bits_of_one() {
         clip: Some(0.1),
         ..TrainSpec::default()
     };
+    let noisy = TrainSpec {
+        noise: 0.5,
+        ..gaps.clone()
+    };
     for (what, scene, spec) in [
+        ("noise on images", images(1500), &noisy),
         ("a tree with gaps", tree(1000, true), &gaps),
         ("a tree of many rows", tree(2600, false), &whole),
         ("a tree of many rows with gaps", tree(2600, true), &whole),

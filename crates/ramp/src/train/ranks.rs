@@ -62,11 +62,11 @@ pub fn same_version(ranks: &dyn Collective, version: &str) -> Result<()> {
 pub(super) fn compare(
     ranks: &dyn Collective,
     identity: &Identity,
-    spec: &TrainSpec,
+    (spec, ends_at, measure_start): (&TrainSpec, Option<usize>, bool),
     parameters: &[f32],
 ) -> Result<()> {
     let text = |value: serde_json::Result<String>| value.map_err(TrainError::Description);
-    let settings = text(serde_json::to_string(spec))?;
+    let settings = text(serde_json::to_string(&(spec, ends_at, measure_start)))?;
     let model = text(serde_json::to_string(&identity.model))?;
     let model = [model.as_bytes(), bytemuck::cast_slice(parameters)].concat();
     let data = [identity.samples as u64, identity.data];

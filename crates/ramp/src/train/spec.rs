@@ -36,6 +36,9 @@ pub struct TrainSpec {
     pub mask_span: Option<f64>,
     /// Iterations over which masking rises from nothing: networks that have never met a gap are not thrown by long ones.
     pub mask_warmup: usize,
+    /// The standard deviation of noise that every step adds to images (observations of bytes), anew each time, in units of their pixels' own. What
+    /// neighbouring views share in fine detail is then no longer worth learning by heart, and networks overfit less.
+    pub noise: f64,
     /// The fraction of samples that training never touches: they judge what was learned.
     pub holdout: f64,
     /// Whether the last samples are held out, and those before them choose the weights, in place of any: of windows of a series, whose
@@ -67,6 +70,7 @@ impl Default for TrainSpec {
             mask: 0.0,
             mask_span: None,
             mask_warmup: 0,
+            noise: 0.0,
             holdout: 0.0,
             validation: 0.0,
             holdout_last: false,
@@ -134,6 +138,9 @@ impl TrainSpec {
         }
         if !(0.0..0.95).contains(&self.mask) {
             return Err(TrainError::Mask { value: self.mask });
+        }
+        if !(self.noise.is_finite() && self.noise >= 0.0) {
+            return Err(TrainError::Noise { value: self.noise });
         }
         if let Some(span) = self.mask_span
             && !(span.is_finite() && span >= 1.0 && self.mask <= (1.0 - self.mask) * span)

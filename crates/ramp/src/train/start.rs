@@ -16,6 +16,9 @@ const SEQUENCES: usize = 400;
 const PART: usize = 6;
 const ITERATIONS: std::ops::RangeInclusive<usize> = 120..=200;
 
+/// The starts.
+const TRIED: [fn() -> DynamicsInit; 2] = [DynamicsInit::twist, DynamicsInit::drift];
+
 /// One start and how it did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -26,6 +29,20 @@ pub struct TriedStart {
     pub foretold: f64,
     /// The mean free energy of its last iterations, in nats.
     pub free_energy: f64,
+}
+
+/// Iterations that each start learns for.
+fn trial_iterations(spec: &TrainSpec) -> usize {
+    let iterations = (spec.iterations / PART).clamp(*ITERATIONS.start(), *ITERATIONS.end());
+    iterations.min(spec.iterations.max(1))
+}
+
+/// How many steps [`start_chain`] takes at most before training begins: none where only one start suits the latents.
+pub fn trial_steps(model: &Model, spec: &TrainSpec) -> usize {
+    match model.has_rates() {
+        true => TRIED.len() * trial_iterations(spec),
+        false => 0,
+    }
 }
 
 /// Initialises a chain by the best of the starts that suit its latents, from some samples of its data, and tells how each did, the best first.
@@ -48,14 +65,13 @@ pub fn start_chain(
     let chosen: Vec<u32> = samples.iter().copied().take(SEQUENCES).collect();
     let few = data.gather(&chosen)?;
     let all: Vec<u32> = (0..chosen.len() as u32).collect();
-    let iterations = (spec.iterations / PART).clamp(*ITERATIONS.start(), *ITERATIONS.end());
-    let mut short = spec.clone().lasting(iterations.min(spec.iterations.max(1)));
+    let mut short = spec.clone().lasting(trial_iterations(spec));
     (short.holdout, short.validation) = (0.0, 0.0);
     short.patience = None;
     short.batch = short.batch.filter(|&b| b < all.len());
     let shown = model.shown(&few, &all, components)?;
     let mut tried: Vec<(TriedStart, Vec<f32>)> = vec![];
-    for init in [DynamicsInit::twist(), DynamicsInit::drift()] {
+    for init in TRIED.map(|init| init()) {
         let mut candidate = model.clone();
         candidate.init_from(&found, init);
         let begun = candidate.parameters().to_vec();

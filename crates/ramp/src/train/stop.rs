@@ -12,9 +12,14 @@ pub enum Stop {
     Converged,
 }
 
-/// Whether enough was done after so many iterations, so many evaluations of which did not improve on the best.
-pub(super) fn enough(spec: &TrainSpec, iteration: usize, since_best: usize) -> Option<Stop> {
-    if iteration >= spec.iterations {
+/// Whether enough was done after so many iterations, so many evaluations of which did not improve on the best, where it ends at `ends_at` at the latest.
+pub(super) fn enough(
+    spec: &TrainSpec,
+    iteration: usize,
+    since_best: usize,
+    ends_at: Option<usize>,
+) -> Option<Stop> {
+    if iteration >= spec.iterations.min(ends_at.unwrap_or(usize::MAX)) {
         return Some(Stop::Finished);
     }
     let patient = spec.patience.is_none_or(|most| since_best < most);

@@ -32,6 +32,8 @@ pub struct Fit {
     pub iteration: usize,
     /// Their held-out free energy, if samples were held out.
     pub held_out: Option<f64>,
+    /// That of the weights that it began with, where [`measure_start`](Trainer::measure_start) asked for it.
+    pub start: Option<f64>,
 }
 
 /// How far below its beginning, and below zero, a mean free energy may end. A model that ignores its data has zero.
@@ -73,6 +75,8 @@ pub struct Trainer<'a, M: ?Sized = Model> {
     folder: Option<(PathBuf, usize)>,
     observers: Vec<Box<dyn Observer<M> + 'a>>,
     ranks: &'a dyn Collective,
+    measure_start: bool,
+    ends_at: Option<usize>,
 }
 
 impl Trainer<'_> {
@@ -95,6 +99,8 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
             folder: None,
             observers: vec![],
             ranks: &Single,
+            measure_start: false,
+            ends_at: None,
         })
     }
 
@@ -154,6 +160,22 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
         self
     }
 
+    /// Measures the weights that training begins with on validation samples too: for a start that has learned from the data already. They are not among those that
+    /// are kept; whoever wants them back has [`Fit::start`] to compare with.
+    #[must_use]
+    pub fn measure_start(mut self) -> Self {
+        self.measure_start = true;
+        self
+    }
+
+    /// Ends after this iteration, with its weights, whatever validation samples say: for a number of iterations that was chosen elsewhere. The schedule of the
+    /// learning rate stays that of all iterations.
+    #[must_use]
+    pub fn ends_at(mut self, iteration: usize) -> Self {
+        self.ends_at = Some(iteration);
+        self
+    }
+
     /// Trains anything. If an observer stops it, that is [`TrainError::Interrupted`].
     pub fn train<P: Problem<Model = M>>(&mut self, problem: &mut P) -> Result<Fit, P::Error> {
         let pool = self.pool()?;
@@ -168,6 +190,11 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
             keeper,
             records,
             ranks: self.ranks,
+            ends_at: self.ends_at,
+        };
+        let start = match self.measure_start && state.iteration == 0 {
+            true => on(&session.pool, || problem.held_out())?,
+            false => None,
         };
         let stop = match session.run(problem, &mut state) {
             Err(error) => {
@@ -202,6 +229,7 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
             records: records.into_vec(),
             iteration,
             held_out,
+            start,
         })
     }
 
@@ -244,7 +272,8 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
         }
         let identity = problem.identity()?;
         if !alone {
-            ranks::compare(self.ranks, &identity, &self.spec, problem.parameters())?;
+            let settings = (&self.spec, self.ends_at, self.measure_start);
+            ranks::compare(self.ranks, &identity, settings, problem.parameters())?;
         }
         let mut file = None;
         let mut begin = || -> Result<Beginning> {
@@ -316,6 +345,7 @@ struct Session<'s, 'a, M: ?Sized> {
     keeper: Option<Keeper>,
     records: Records,
     ranks: &'s dyn Collective,
+    ends_at: Option<usize>,
 }
 
 impl<M: ?Sized> Session<'_, '_, M> {
@@ -335,7 +365,7 @@ impl<M: ?Sized> Session<'_, '_, M> {
         let mut lost = 0;
         let stop = loop {
             // Who stops the last step stops nothing.
-            if let Some(stop) = enough(self.spec, state.iteration, state.since_best) {
+            if let Some(stop) = enough(self.spec, state.iteration, state.since_best, self.ends_at) {
                 break Some(stop);
             }
             if control == Control::Stop {
@@ -420,7 +450,8 @@ impl<M: ?Sized> Session<'_, '_, M> {
             return Ok(());
         }
         record.held_out = on(&self.pool, || problem.held_out())?;
-        let Some(value) = record.held_out else {
+        // Whoever chose the last iteration chose the weights.
+        let (Some(value), None) = (record.held_out, self.ends_at) else {
             return Ok(());
         };
         state.since_best += 1;

@@ -36,6 +36,9 @@ pub struct GrowRun {
     pub rounds: usize,
     /// Trees of the bootstrap.
     pub bootstraps: usize,
+    /// Whether every data set stays beside the results, with its true tree in Newick's notation, for other programs to try.
+    #[serde(default)]
+    pub keep_tables: bool,
 }
 
 impl GrowRun {
@@ -52,6 +55,7 @@ impl GrowRun {
                 seed,
                 rounds: 0,
                 bootstraps: 50,
+                keep_tables: false,
             },
             Scale::Paper => GrowRun {
                 shapes: Shape::ALL.to_vec(),
@@ -63,6 +67,7 @@ impl GrowRun {
                 seed,
                 rounds: 3,
                 bootstraps: 100,
+                keep_tables: false,
             },
         }
     }
@@ -163,7 +168,7 @@ impl Experiment for GrowRun {
             let done = match kept(&file, cell) {
                 Some(done) => done,
                 None => {
-                    let done = cell.measure(folder, (i, all.len()), clock)?;
+                    let done = cell.measure(folder, self.keep_tables, (i, all.len()), clock)?;
                     keep(&file, cell, &done)?;
                     done
                 }
@@ -207,6 +212,7 @@ impl Cell {
     fn measure(
         &self,
         folder: &Path,
+        keep_table: bool,
         (at, all): (usize, usize),
         clock: &mut Clock<'_, GrowRun>,
     ) -> Result<GrowCell, LabError> {
@@ -242,8 +248,13 @@ impl Cell {
         let grown = grow(&data, &settings, None, &mut |_| Ok(()), &progress)
             .map_err(|e| LabError::Invalid(e.to_string()))?;
         let seconds = begun.elapsed().as_secs_f64();
-        // The data are drawn again where they are needed.
-        let _ = std::fs::remove_file(&file);
+        if keep_table {
+            let tree = truth.to_newick().map_err(ramp::Error::from)? + "\n";
+            ramp::storage::write_atomically(&file.with_extension("nwk"), tree.as_bytes())?;
+        } else {
+            // The data are drawn again where they are needed.
+            let _ = std::fs::remove_file(&file);
+        }
         let Some(grown) = grown else {
             return Err(stopped(at, all));
         };
