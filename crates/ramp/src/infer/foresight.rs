@@ -107,6 +107,13 @@ impl Model {
     }
 }
 
+/// How much points, where there are any, tell of what is shown at the steps around them.
+pub(crate) fn told_around(shown: &Shown, points: &[Option<Vec<f64>>]) -> Option<f64> {
+    let asked = |i: usize| points[i].is_some();
+    let point = |i: usize| points[i].clone().unwrap_or_default();
+    foretold_by(shown, &AROUND, &asked, &point, true)
+}
+
 fn mean_at(posterior: &Posterior, (sequence, step): (usize, usize)) -> Vec<f64> {
     match posterior.latents() {
         [one] if one.steps().is_some() => one.describe_at(sequence, step).mean,

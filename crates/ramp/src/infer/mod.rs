@@ -20,6 +20,7 @@ pub use error::InferError;
 pub use filter::{Filter, PointBelief};
 pub use forecast::{Forecaster, SeriesSupport};
 pub use foresight::Foresight;
+pub(crate) use foresight::told_around;
 pub use impute::{Conditionals, Imputer};
 pub use posterior::{LatentPosterior, Posterior, PosteriorArray};
 pub use ridge::Ridge;

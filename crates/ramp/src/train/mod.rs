@@ -55,6 +55,7 @@ mod schedule;
 mod spec;
 mod start;
 mod stop;
+mod teach;
 #[cfg(test)]
 mod tests;
 mod trainer;

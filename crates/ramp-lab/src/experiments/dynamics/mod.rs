@@ -4,6 +4,8 @@ pub mod data;
 mod figures;
 mod linear;
 mod probe;
+#[cfg(test)]
+mod scratch;
 
 pub use probe::ProbeR2;
 
@@ -20,7 +22,7 @@ use linear::{Scores, kalman_smoothers, whiten, window_components};
 use probe::probe;
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, TimeAxis, Tying};
-use ramp::model::{Initialisation, Model, Transition};
+use ramp::model::{Initialisation, Model};
 use ramp::network::{MlpSpec, NetworkSpec};
 use ramp::train::TriedStart;
 use serde::{Deserialize, Serialize};
@@ -79,23 +81,17 @@ impl DynamicsRun {
 /// One start that was tried, and how it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
-    /// `twist` or `drift`.
+    /// What a state was guessed to be made of, such as `1 circle` or `2 lines`.
     pub start: String,
-    /// The share of what observations show later that was foretold.
-    pub foretold: f64,
-    /// The free energy after the short training, in nats.
-    pub free_energy: f64,
+    /// The share of what observations show some steps earlier and later that the guess tells.
+    pub told: f64,
 }
 
 impl From<&TriedStart> for Tried {
     fn from(tried: &TriedStart) -> Self {
         Tried {
-            start: match tried.init.transition {
-                Transition::Drift => "drift".into(),
-                _ => "twist".into(),
-            },
-            foretold: tried.foretold,
-            free_energy: tried.free_energy,
+            start: tried.to_string(),
+            told: tried.told,
         }
     }
 }
@@ -419,8 +415,9 @@ mod tests {
         let found = [&well.svae, &lorenz.svae, &well.cpc, &lorenz.cpc]
             .map(|r| r.as_ref().unwrap().usual.len());
         assert_eq!(found, [2, 3, 2, 3]);
-        assert_eq!(well.starts.len(), 2);
-        assert!(well.starts[0].foretold >= well.starts[1].foretold);
+        // A line, a circle or two places.
+        assert_eq!(well.starts.len(), 3);
+        assert!(well.starts[0].told >= well.starts[1].told);
     }
 
     #[test]

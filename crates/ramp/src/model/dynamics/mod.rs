@@ -6,6 +6,7 @@
 //! of a reversible system begin alike, and nothing drives them apart (see [`Transition`]).
 
 mod chart;
+mod guess;
 pub(crate) mod linalg;
 mod observed;
 mod readout;
@@ -14,16 +15,19 @@ mod slow;
 mod tests;
 mod transition;
 
+pub(crate) use guess::{Guess, Shape, guesses};
 pub(crate) use observed::Shown;
 pub(super) use readout::set_last_layer;
 pub(super) use slow::{along, principal};
 pub use transition::{DynamicsInit, Transition};
 
 use super::plan::Source;
-use super::{Model, ModelError};
+use super::{Lessons, Model, ModelError};
 use crate::Result;
 use crate::data::Dataset;
-use chart::Chart;
+use crate::family::AnyFamily;
+use chart::{Chart, State, identity};
+use guess::Frame;
 use observed::Observed;
 use rand::SeedableRng;
 use rand::seq::index::sample;
@@ -44,6 +48,9 @@ const PENALTY: f64 = 1e-3;
 const STREAM: u64 = 1 << 32;
 /// Slow components that are found at least: more than most latents have coordinates, to judge a start by.
 const COMPONENTS: usize = 8;
+
+/// The variance of a guess, where the prior's is one.
+const GUESSED: f64 = 0.1;
 
 /// What some sequences show, found once for all starts that a chain may have.
 pub(crate) struct Found {
@@ -107,15 +114,55 @@ impl Model {
 
     /// Initialises the networks by one start from what was found.
     pub(crate) fn init_from(&mut self, found: &Found, init: DynamicsInit) {
+        self.init_by(found, init, None);
+    }
+
+    /// Initialises the networks by a guess.
+    pub(crate) fn init_guess(&mut self, found: &Found, guess: &Guess) {
+        self.init_by(found, DynamicsInit::twist(), Some(&guess.frame));
+    }
+
+    /// How many coordinates of a latent lie on lines.
+    pub(crate) fn lines(&self) -> usize {
+        let node = self.nodes.first();
+        node.map_or(0, |n| Chart::new(&n.belief, &n.prior).coordinates().0)
+    }
+
+    /// What a guess about some samples says, for their messages to learn: a belief around each point.
+    pub(crate) fn lessons(&self, shown: &Shown, guess: &Guess, samples: usize) -> Lessons {
+        let node = &self.nodes[0];
+        let chart = Chart::new(&node.belief, &node.prior);
+        let mut lessons = Lessons::none(self.nodes.len(), node.prior.len(), samples);
+        let mut mean = vec![0.0; node.prior.len()];
+        for (&(sample, step), point) in shown.places.iter().zip(&guess.points) {
+            let Some(point) = point else { continue };
+            let (sum, _) = chart.message(&State {
+                lines: point.clone(),
+                covariance: identity(point.len()).iter().map(|x| GUESSED * x).collect(),
+                circles: vec![],
+                simplices: vec![],
+            });
+            let eta: Vec<f64> = sum.iter().zip(&node.prior).map(|(a, b)| a + b).collect();
+            node.belief.mean(&eta, &mut mean);
+            lessons.set(step, sample, &mean);
+        }
+        lessons
+    }
+
+    fn init_by(&mut self, found: &Found, init: DynamicsInit, frame: Option<&Frame>) {
         let Some(node) = self.nodes.first().cloned() else {
             return;
         };
         let mut rng = found.rng.clone();
         let chart = Chart::new(&node.belief, &node.prior);
         let lagged = found.components().map_or(&[][..], |c| &c.lagged);
-        let movement = Movement::new(chart.coordinates().0, init, lagged, &mut rng);
+        let lines = chart.coordinates().0;
+        let movement = match frame {
+            None => Movement::new(lines, init, lagged, &mut rng),
+            Some(frame) => Movement::of_frame(lines, frame, init),
+        };
         if let Some(observed) = &found.observed {
-            self.tell_components(observed, &chart, movement.told, &mut rng);
+            self.tell_components(observed, &chart, movement.told, frame, &mut rng);
         }
         for network in 0..self.networks.len() {
             if let Some(forward) = self.direction(network) {
@@ -124,11 +171,20 @@ impl Model {
         }
     }
 
-    /// Whether a movement of this kind can be told from others: a drift needs a coordinate for the place and one for its rate.
+    /// Whether states can be guessed: all of a latent lies on lines, of which there are enough for a place and its rate of change.
     pub(crate) fn has_rates(&self) -> bool {
         self.nodes.first().is_some_and(|node| {
-            let (lines, circles) = Chart::new(&node.belief, &node.prior).coordinates();
-            lines > 1 && circles == 0
+            let chart = Chart::new(&node.belief, &node.prior);
+            let straight = |part: &AnyFamily| {
+                matches!(
+                    part,
+                    AnyFamily::Gaussian(_)
+                        | AnyFamily::Diagonal(_)
+                        | AnyFamily::Beta(_)
+                        | AnyFamily::Gamma(_)
+                )
+            };
+            chart.coordinates().0 > 1 && node.belief.parts().iter().all(straight)
         })
     }
 
@@ -174,13 +230,21 @@ impl Model {
         observed: &Observed,
         chart: &Chart<'_>,
         told: usize,
+        frame: Option<&Frame>,
         rng: &mut ChaCha8Rng,
     ) {
         let share = 1.0 / observed.series.len() as f64;
         let count = observed.len();
         let kept = sample(rng, count, count.min(SET_ON)).into_vec();
         for series in &observed.series {
-            let target = |&i: &usize| chart.shown(&observed.part(series, i), told, share);
+            let target = |&i: &usize| {
+                let mut part = observed.part(series, i);
+                if let Some(frame) = frame {
+                    let told = frame.told.iter();
+                    part = told.map(|weights| slow::dot(weights, &part)).collect();
+                }
+                chart.shown(&part, told, share)
+            };
             let targets: Vec<Vec<f64>> = kept.iter().map(target).collect();
             let write =
                 |i: usize, row: &mut [f32]| row.copy_from_slice(observed.row(series, kept[i]));

@@ -84,6 +84,11 @@ impl SlowComponents {
     }
 }
 
+/// The inner product of as many numbers as both have.
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
 /// A row's place along a direction.
 pub fn along(row: &[f32], mean: &[f64], direction: &[f64]) -> f64 {
     let parts = row.iter().zip(mean).zip(direction);

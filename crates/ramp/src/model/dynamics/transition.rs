@@ -17,6 +17,7 @@
 //! shifted by the first coordinate on a line beside it (or, alone, by a constant); probabilities go to the next level.
 
 use super::chart::{State, identity, normal};
+use super::guess::Frame;
 use super::linalg::product;
 use rand_chacha::ChaCha8Rng;
 
@@ -72,6 +73,8 @@ const DISTANCE_SPREAD: f64 = 0.655;
 pub struct Movement {
     /// The planes that are twisted, each by two axes.
     planes: Vec<[Vec<f64>; 2]>,
+    /// How far each of them turns at one standard deviation of the distance.
+    turns: Vec<f64>,
     /// Which coordinate goes on by which other, and how far for one of it.
     drifts: Vec<(usize, usize, f64)>,
     /// Coordinates on lines that observations tell of.
@@ -94,9 +97,26 @@ impl Movement {
         };
         let drifts = (told..lines).map(|by| (by - told, by, init.speed * speed(by - told)));
         Movement {
+            turns: vec![init.angle; planes.len()],
             planes,
             drifts: drifts.collect(),
             told,
+            init,
+        }
+    }
+
+    /// That of a guess.
+    pub fn of_frame(lines: usize, frame: &Frame, init: DynamicsInit) -> Self {
+        let axis = |k: usize| (0..lines).map(|i| f64::from(u8::from(i == k))).collect();
+        Movement {
+            planes: frame
+                .circles
+                .iter()
+                .map(|&(a, b, _)| [axis(a), axis(b)])
+                .collect(),
+            turns: frame.circles.iter().map(|c| c.2).collect(),
+            drifts: frame.rates.clone(),
+            told: frame.told.len(),
             init,
         }
     }
@@ -110,7 +130,8 @@ impl Movement {
         // further out going further on, carries the covariance along.
         let mut lines = state.lines.clone();
         let mut slope = identity(d);
-        for [across, up] in &self.planes {
+        for ([across, up], turn) in self.planes.iter().zip(&self.turns) {
+            let rate = sign * turn / DISTANCE_SPREAD;
             let along = |axis: &[f64]| {
                 axis.iter()
                     .zip(&state.lines)
