@@ -45,7 +45,7 @@ def stopped(model, data, **settings) -> None:
 
 
 def test_ctrl_c_keeps_the_best_weights_and_resume_goes_on(many):
-    settings = dict(iterations=3000, patience=None, validation=0.1, random_state=0, verbose=False)
+    settings = dict(iterations=3000, patience=10_000, validation=0.1, random_state=0, verbose=False)
     model = Ramp(TREE, **settings, evaluate_every=5)
     stopped(model, many)
     assert 0 < model.n_iter_ < 3000
@@ -57,7 +57,7 @@ def test_ctrl_c_keeps_the_best_weights_and_resume_goes_on(many):
 
 
 def test_what_a_stopped_fit_has_left_to_measure_comes_when_it_is_asked_for(many):
-    model = Ramp(TREE, iterations=3000, patience=None, random_state=0, verbose=False)
+    model = Ramp(TREE, iterations=3000, patience=10_000, random_state=0, verbose=False)
     stopped(model, many)
     means = model.transform(many)
     assert model._run.is_unmeasured
@@ -73,8 +73,8 @@ def test_ctrl_c_of_a_large_fit(walks):
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=60_000)
     wide = {f"x{i}": hidden + rng.normal(size=60_000) for i in range(20)}
-    stopped(Ramp(iterations=3000, patience=None, verbose=False), wide)
-    stopped(Ramp(Chain(observe=["place"]), iterations=30_000, patience=None, verbose=False), walks)
+    stopped(Ramp(iterations=3000, patience=10_000, verbose=False), wide)
+    stopped(Ramp(Chain(observe=["place"]), iterations=30_000, patience=10_000, verbose=False), walks)
 
 
 @pytest.mark.filterwarnings("ignore::ramp_ml.RampWarning")
