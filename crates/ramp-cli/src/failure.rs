@@ -70,6 +70,16 @@ impl From<LabError> for AnyError {
 impl<E: Into<AnyError>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
+        // The rank that failed has said why.
+        if let AnyError::Engine(ramp::Error::Train(TrainError::RankFailed))
+        | AnyError::Files(ramp_io::Error::Engine(ramp::Error::Train(TrainError::RankFailed))) =
+            &error
+        {
+            return Failure {
+                sentence: String::new(),
+                user: false,
+            };
+        }
         let (sentence, advice) = match &error {
             AnyError::Engine(e) => (e.to_string(), engine_advice(e)),
             AnyError::Files(e) => (e.to_string(), advice(e)),

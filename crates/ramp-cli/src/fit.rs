@@ -6,7 +6,7 @@ use crate::progress::Bar;
 use crate::ranks::{Ranks, Stopped};
 use crate::{Ending, Failure};
 use clap::Args;
-use ramp::train::{Record, TrainError, read_records};
+use ramp::train::{Fit as Trained, Record, TrainError, read_records};
 use ramp_io::report::Shown;
 use ramp_io::run::{Account, Intent, RunFolder};
 use ramp_io::{Findings, ModelFile, Project};
@@ -40,12 +40,12 @@ pub struct Fit {
 impl Fit {
     pub fn run(self) -> Result<Ending, Failure> {
         let ranks = Ranks::join()?;
-        let outcome = self.run_among(&ranks);
+        let outcome = ranks.greet().and_then(|()| self.run_among(&ranks));
         ranks.end(outcome)
     }
 
-    /// Reads and checks everything; rank 0 alone looks at the run's folder.
-    fn prepare(&self, out: &Path, leads: bool) -> Result<(Project, Vec<PathBuf>), Failure> {
+    /// The model file with what this command says; rank 0 alone looks at the run's folder.
+    fn model_file(&self, out: &Path, leads: bool) -> Result<(ModelFile, Vec<PathBuf>), Failure> {
         let mut file = ModelFile::read(&self.model)?;
         if let Some(data) = &self.data {
             file.data.file = Some(data.clone());
@@ -62,7 +62,7 @@ impl Fit {
         if leads {
             RunFolder::check(out, self.intent(), &inputs)?;
         }
-        Ok((Project::prepare(file)?, inputs))
+        Ok((file, inputs))
     }
 
     fn intent(&self) -> Intent {
@@ -73,19 +73,6 @@ impl Fit {
         }
     }
 
-    /// Takes the folder of the run.
-    fn claim(
-        &self,
-        out: &Path,
-        project: &Project,
-        inputs: &[PathBuf],
-    ) -> Result<(RunFolder, Shown), Failure> {
-        // Better now than after an hour of training; and what is shown of the data is what was learned from.
-        printing::check_writable(out)?;
-        let shown = Shown::of(project)?;
-        Ok((RunFolder::claim(out, self.intent(), inputs)?, shown))
-    }
-
     fn run_among(&self, ranks: &Ranks) -> Result<Ending, Stopped> {
         let begun = Instant::now();
         let name = name_of(&self.model);
@@ -93,12 +80,20 @@ impl Fit {
             .out
             .clone()
             .unwrap_or_else(|| Path::new("out").join(&name));
-        let (mut project, inputs) = ranks.together(self.prepare(&out, ranks.leads()))?;
+        let (file, inputs) = ranks.together(self.model_file(&out, ranks.leads()))?;
+        let prepared = Project::prepare_among(file, ranks.collective().clone());
+        let mut project = ranks.together(prepared.map_err(Failure::from))?;
+        // Better now than after an hour of training; and what is shown of the data is what was learned from.
+        ranks.together(match ranks.leads() {
+            true => printing::check_writable(&out),
+            false => Ok(()),
+        })?;
+        let shown = ranks.together(Shown::of(&project).map_err(Failure::from))?;
         let place = match ranks.leads() {
-            true => self.claim(&out, &project, &inputs).map(Some),
+            true => RunFolder::claim(&out, self.intent(), &inputs).map(Some),
             false => Ok(None),
         };
-        let place = ranks.together(place)?;
+        let place = ranks.together(place.map_err(Failure::from))?;
         say!("{}", printing::describe(&project));
         let judged = {
             let mut bar = Bar::of("cross-validating");
@@ -120,17 +115,58 @@ impl Fit {
             }
         }
         let checkpoints = match &place {
-            Some((place, _)) => place.checkpoints(),
+            Some(place) => place.checkpoints(),
             None => out.clone(),
         };
-        let trained = project.train_among(ranks.collective(), &checkpoints, None, Bar::new());
-        let Some((place, shown)) = place else {
+        let trained = project.train_among(&**ranks.collective(), &checkpoints, None, Bar::new());
+        let Some(place) = place else {
             return match trained {
-                Ok(_) => Ok(Ending::Done),
+                Ok(_) => {
+                    project.follow()?;
+                    Ok(Ending::Done)
+                }
                 Err(ramp::Error::Train(TrainError::Interrupted { .. })) => Ok(Ending::Interrupted),
-                Err(error) => Err(stopped(error)),
+                Err(error) => {
+                    if self.keeps_best(&error) {
+                        project.follow()?;
+                    }
+                    Err(stopped(error))
+                }
             };
         };
+        if trained
+            .as_ref()
+            .map_or_else(|error| self.keeps_best(error), |_| true)
+        {
+            project.lead();
+        }
+        let ending = self.conclude(&mut project, (&place, &out), &name, &shown, trained, begun);
+        // Where this rank alone has failed, the others are ended with it.
+        if !matches!(ending, Err(Stopped::Alone(_))) {
+            project.release()?;
+        }
+        ending
+    }
+
+    /// Whether a training that ended so leaves a run all the same: where nothing was, the best so far is better than nothing, and what was there before is better than
+    /// what diverged.
+    fn keeps_best(&self, error: &ramp::Error) -> bool {
+        matches!(
+            error,
+            ramp::Error::Train(TrainError::Diverged { best: Some(_), .. })
+        ) && !self.overwrite
+    }
+
+    /// What rank 0 does when training has ended.
+    fn conclude(
+        &self,
+        project: &mut Project,
+        (place, out): (&RunFolder, &Path),
+        name: &str,
+        shown: &Shown,
+        trained: ramp::Result<Trained>,
+        begun: Instant,
+    ) -> Result<Ending, Stopped> {
         let trained = match trained {
             Ok(trained) => trained,
             Err(ramp::Error::Train(TrainError::Interrupted {
@@ -143,7 +179,6 @@ impl Fit {
                 );
                 return Ok(Ending::Interrupted);
             }
-            // What was there before is better than what diverged; where nothing was, the best so far is better than nothing.
             Err(ramp::Error::Train(
                 error @ TrainError::Diverged {
                     best: Some(best), ..
@@ -152,7 +187,7 @@ impl Fit {
                 let records = read_records(&place.checkpoints())?.into_vec();
                 project.align_signs()?;
                 let kept = format!("those of iteration {best}, the best before training diverged");
-                self.finish(&project, &place, &name, &shown, &records, kept, begun)?;
+                self.finish(project, place, name, shown, &records, kept, begun)?;
                 return Err(Stopped::Together(Failure::user(format!(
                     "{error}; the run in `{}` has the weights of iteration {best}, the best so far",
                     out.display()
@@ -168,15 +203,7 @@ impl Fit {
         if let (Some(error), true) = (&fell, self.overwrite || self.resume) {
             return Err(Stopped::Together(Failure::user(error.to_string())));
         }
-        let findings = self.finish(
-            &project,
-            &place,
-            &name,
-            &shown,
-            &trained.records,
-            kept,
-            begun,
-        )?;
+        let findings = self.finish(project, place, name, shown, &trained.records, kept, begun)?;
         if let Some(error) = fell {
             return Err(Stopped::Together(Failure::user(format!(
                 "{error}; the run in `{}` has the weights of iteration {}, the best so far",

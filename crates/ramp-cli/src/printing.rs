@@ -85,19 +85,12 @@ pub fn chosen_start(start: &TriedStart) -> String {
 /// A project before training: its tree, what is observed, what is missing.
 pub fn describe(project: &Project) -> String {
     let mut text = String::new();
-    let samples = project.samples.len();
+    let samples = project.rows();
     let (what, extra) = match &project.samples.sequences {
         None => ("rows", String::new()),
-        Some(sequences) => {
-            let lengths = || sequences.iter().map(|s| s.length);
-            (
-                "sequences",
-                format!(
-                    " of {} to {} steps",
-                    lengths().min().unwrap_or(0),
-                    lengths().max().unwrap_or(0)
-                ),
-            )
+        Some(_) => {
+            let (shortest, longest) = project.steps();
+            ("sequences", format!(" of {shortest} to {longest} steps"))
         }
     };
     if let Some(file) = &project.file.data.file {
@@ -171,7 +164,7 @@ fn drawing(project: &Project) -> String {
         let leaves = chain.observe.join(", ");
         return format!(
             "z1 ─ z2 ─ … ─ z{}   each with {leaves}\n",
-            project.samples.steps()
+            project.steps().1
         );
     }
     let drawn = project.model.tree().draw();

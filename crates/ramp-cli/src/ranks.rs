@@ -3,14 +3,17 @@
 use crate::Failure;
 use crate::output;
 use ramp::collective::{Collective, Single};
+use ramp::train::same_version;
+use std::sync::Arc;
 
 #[cfg(feature = "mpi")]
 mod mpi_world;
 
 /// The processes that run this command together; one, unless a launcher of MPI started more.
 pub struct Ranks {
+    all: Arc<dyn Collective>,
     #[cfg(feature = "mpi")]
-    world: Option<mpi_world::World>,
+    world: Option<Arc<mpi_world::World>>,
 }
 
 /// How a rank's work ended before its time.
@@ -32,15 +35,19 @@ impl Ranks {
     pub fn join() -> Result<Self, Failure> {
         if launched() < 2 {
             return Ok(Ranks {
+                all: Arc::new(Single),
                 #[cfg(feature = "mpi")]
                 world: None,
             });
         }
         #[cfg(feature = "mpi")]
         {
-            let world = mpi_world::World::join()?;
+            let world = Arc::new(mpi_world::World::join()?);
             output::mute(world.rank() > 0);
-            Ok(Ranks { world: Some(world) })
+            Ok(Ranks {
+                all: world.clone(),
+                world: Some(world),
+            })
         }
         #[cfg(not(feature = "mpi"))]
         {
@@ -53,40 +60,48 @@ impl Ranks {
         }
     }
 
-    pub fn collective(&self) -> &dyn Collective {
-        #[cfg(feature = "mpi")]
-        if let Some(world) = &self.world {
-            return world;
+    pub fn collective(&self) -> &Arc<dyn Collective> {
+        &self.all
+    }
+
+    /// Makes sure that all ranks run the same command, before they say anything else to each other.
+    pub fn greet(&self) -> Result<(), Stopped> {
+        let own = format!("ramp {}", env!("CARGO_PKG_VERSION"));
+        match same_version(&*self.all, &own) {
+            Ok(()) => Ok(()),
+            Err(error @ ramp::Error::Train(_)) => Err(Stopped::Together(error.into())),
+            Err(error) => Err(error.into()),
         }
-        &Single
     }
 
     /// Whether this is the rank that reads checkpoints, writes and speaks.
     pub fn leads(&self) -> bool {
-        self.collective().rank() == 0
+        self.all.rank() == 0
     }
 
     /// What each rank did on its own: all go on, or none does and the first that failed says why.
     pub fn together<T>(&self, outcome: Result<T, Failure>) -> Result<T, Stopped> {
-        let ranks = self.collective();
+        let ranks = &self.all;
         if ranks.ranks() == 1 {
             return Ok(outcome?);
         }
         let own = 2 * ranks.rank() as u64;
         let said = match &outcome {
             Ok(_) => 0,
+            // Another says why.
+            Err(failure) if failure.sentence.is_empty() => 1,
             Err(failure) => u64::MAX - own - u64::from(!failure.user),
         };
         let said = ranks.maximum(said).map_err(ramp::Error::from)?;
         match outcome {
             Ok(done) if said == 0 => Ok(done),
-            Err(failure) if (u64::MAX - said) / 2 * 2 == own => {
+            Err(failure) if !failure.sentence.is_empty() && (u64::MAX - said) / 2 * 2 == own => {
                 output::mute(false);
                 Err(Stopped::Together(failure))
             }
             _ => Err(Stopped::Together(Failure {
                 sentence: String::new(),
-                user: (u64::MAX - said).is_multiple_of(2),
+                user: said > 1 && (u64::MAX - said).is_multiple_of(2),
             })),
         }
     }
@@ -97,7 +112,7 @@ impl Ranks {
             Ok(done) => Ok(done),
             Err(Stopped::Together(mut failure)) => {
                 // Now, while all are still here: a launcher ends the others as soon as one has ended with an error.
-                if self.collective().ranks() > 1 && !failure.sentence.is_empty() {
+                if self.all.ranks() > 1 && !failure.sentence.is_empty() {
                     output::complain(&std::mem::take(&mut failure.sentence));
                 }
                 Err(failure)

@@ -6,7 +6,8 @@
 
 mod scene;
 
-use scene::{CHAIN, Scene, long_table, model, said, table};
+use ramp_io::array::{Array, ArrayValues, write_arrays};
+use scene::{CHAIN, Scene, TREE, long_table, model, noise, said, table};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -102,17 +103,39 @@ fn sentences(output: &Output) -> Vec<String> {
     own.map(String::from).collect()
 }
 
+/// Two runs of the same files, but for their pages, which say how long it took, and the list of checksums with that of the page.
 fn same_run(scene: &Scene, one: &str, other: &str) {
-    for file in [
-        "weights.safetensors",
-        "metrics.jsonl",
-        "support.csv",
-        "checkpoint/checkpoint.safetensors",
-        "checkpoint/records.jsonl",
-    ] {
+    let files = |run: &str| -> Vec<PathBuf> {
+        let folder = scene.path(run);
+        let all = scene.files().into_keys();
+        let own = all.filter_map(|path| path.strip_prefix(&folder).ok().map(Path::to_path_buf));
+        own.filter(|path| {
+            !["report.html", "run.json"]
+                .iter()
+                .any(|name| path.ends_with(name))
+        })
+        .collect()
+    };
+    let kept = files(one);
+    assert!(
+        kept.iter()
+            .any(|path| path.ends_with("weights.safetensors"))
+    );
+    assert!(kept.iter().any(|path| path.starts_with("checkpoint")));
+    assert_eq!(kept, files(other), "files of {one} and {other}");
+    for file in kept {
+        let file = file.display();
         let [a, b] = [one, other].map(|run| scene.read(&format!("{run}/{file}")));
         assert!(a == b, "{file} of {one} and {other}");
     }
+    // What the pages show of the fit and its data.
+    let [a, b] = [one, other].map(|run| scene.text(&format!("{run}/report.html")));
+    let timeless = |page: String| -> Vec<String> {
+        let lines = page.split(['{', '[']);
+        let about = |part: &&str| !part.contains("this session") && !part.contains("command");
+        lines.filter(about).map(String::from).collect()
+    };
+    assert!(timeless(a) == timeless(b), "report of {one} and {other}");
 }
 
 /// A model file that trains in batches for a while.
@@ -130,11 +153,43 @@ fn any_number_of_ranks_leaves_the_run_of_one() {
     let tree = Scene::new();
     tree.write("data.csv", table(600));
     tree.mend("model.toml", "iterations = 5", "iterations = 20");
+    // Each rank reads its own row groups, and a scale by ranks needs all of a column.
+    let parquet = Scene::new();
+    parquet.write("data.csv", table(600));
+    let rows = parquet.table("data.csv");
+    parquet.store("data.parquet", &rows);
+    parquet.write(
+        "model.toml",
+        model(
+            "data.parquet",
+            &format!("{TREE}[observations.a]\nscale = \"rank\"\n"),
+        ),
+    );
+    longer(&parquet, 20);
+    let arrays = Scene::new();
+    let number = |i: usize| {
+        if i % 8 > 4 + i / 2000 {
+            f32::NAN
+        } else {
+            noise(i, 0) as f32
+        }
+    };
+    let walks = Array {
+        name: "x".into(),
+        shape: vec![200, 8, 2],
+        values: ArrayValues::Numbers((0..200 * 16).map(|i| number(i / 2)).collect()),
+    };
+    write_arrays(&arrays.path("walks.npz"), &[walks], true).unwrap();
+    arrays.write(
+        "model.toml",
+        model("walks.npz", "[tree]\nchain = { observe = [\"x\"] }\n"),
+    );
+    longer(&arrays, 20);
     let chain = Scene::new();
     chain.write("data.csv", long_table(60));
     chain.write("model.toml", model("data.csv", CHAIN));
     longer(&chain, 20);
-    for scene in [tree, chain] {
+    for scene in [tree, parquet, arrays, chain] {
         scene.does(&["fit", "model.toml", "--out", "one"]);
         for ranks in 1..=4 {
             let out = format!("ranks{ranks}");

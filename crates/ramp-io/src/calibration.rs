@@ -26,15 +26,15 @@ struct Cell {
 
 /// Ranks cells of held-out samples; nothing where there are too few, or none that can be ordered.
 pub(crate) fn held_out_cells(project: &Project) -> Result<Option<Calibration>> {
-    let Project { model, data, .. } = project;
+    let model = &project.model;
     let all = &project.held_out;
     let stride = all.len().div_ceil(SAMPLES).max(1);
     let held_out: Vec<u32> = all.iter().copied().step_by(stride).collect();
     if held_out.is_empty() {
         return Ok(None);
     }
-    let fresh = data.select(&held_out);
-    let kept = data.select(&support_samples(project));
+    let fresh = project.observed(&held_out)?;
+    let kept = project.observed(&support_samples(project))?;
     let tree = model.tree();
     let time = tree.time_axis();
     let names: Vec<&str> = match time {

@@ -4,6 +4,7 @@ use crate::run::{Project, Run, RunError};
 use crate::table::{Column, columns};
 use crate::total::totals;
 use crate::{Error, Result};
+use ramp::data::Gather;
 use ramp::graph::VariableId;
 use ramp::infer::Total;
 use std::collections::BTreeSet;

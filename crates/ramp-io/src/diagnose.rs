@@ -6,6 +6,7 @@ use crate::compare::paired;
 use crate::report::{ChangeGain, with_changes};
 use crate::run::{Project, Run, RunError, RunFolder};
 use crate::{Error, Result};
+use ramp::data::Gather;
 use ramp::graph::{Change, FactorTree, VariableId};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
@@ -75,8 +76,13 @@ impl Diagnosis {
             &project.validation,
             &project.held_out,
         ];
-        let around =
-            Surroundings::new(&project.model, &project.data, rows, &project.train, effort)?;
+        let around = Surroundings::new(
+            &project.model,
+            project.data.here(),
+            rows,
+            &project.train,
+            effort,
+        )?;
         let mut changes = tree.changes(REACH)?;
         for &latent in tree.latents() {
             changes.extend(split_candidates(&around, latent, SPLITS)?);

@@ -1,5 +1,6 @@
 //! Everything that can go wrong with files, as a sentence that names the thing and the fix.
 
+use ramp::train::TrainError;
 use std::path::{Path, PathBuf};
 
 /// What went wrong, in a sentence for the person who can mend it.
@@ -71,7 +72,13 @@ impl Error {
             Error::Source(error) => error.names_file(),
             Error::Table(error) => error.names_file(),
             Error::Array(error) => error.names_file(),
-            Error::Engine(error) => matches!(error, ramp::Error::Storage(_)),
+            // What happens between ranks is not about the file.
+            Error::Engine(error) => matches!(
+                error,
+                ramp::Error::Storage(_)
+                    | ramp::Error::Collective(_)
+                    | ramp::Error::Train(TrainError::RankFailed | TrainError::RanksDiffer { .. })
+            ),
             Error::ModelFile(_)
             | Error::Encode(_)
             | Error::Run(_)

@@ -68,7 +68,7 @@ impl LatentFindings {
 impl Findings {
     /// Looks at a trained project.
     pub fn of(project: &Project) -> Result<Self> {
-        let Project { model, data, .. } = project;
+        let model = &project.model;
         let kept = support_samples(project);
         let chain = project.encoder.chain;
         let steps = if chain {
@@ -84,7 +84,7 @@ impl Findings {
             1
         };
         let kept: Vec<u32> = kept.into_iter().step_by(stride.max(1)).collect();
-        let support = SupportSet::new(model, &data.select(&kept), project.training.len())?;
+        let support = SupportSet::new(model, &project.observed(&kept)?, project.training.len())?;
         let fresh: Vec<u32> = project
             .training
             .iter()
@@ -93,9 +93,11 @@ impl Findings {
             .collect();
         // Those in the support set would be compared with themselves: others judge where there are enough, else each is left out in turn.
         let apart = fresh.len() >= 200;
-        let training = data.select(&if apart { some(&fresh, most) } else { kept });
-        let held_out =
-            (!project.held_out.is_empty()).then(|| data.select(&some(&project.held_out, most)));
+        let training = project.observed(&if apart { some(&fresh, most) } else { kept })?;
+        let held_out = match project.held_out.is_empty() {
+            true => None,
+            false => Some(project.observed(&some(&project.held_out, most))?),
+        };
         let looked_at = held_out.as_ref().unwrap_or(&training);
 
         let scores = match apart {

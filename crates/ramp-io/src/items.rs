@@ -7,6 +7,7 @@ use crate::source::Samples;
 use ramp::data::Dataset;
 use ramp::graph::VariableId;
 use ramp::model::Model;
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// Items that are looked at: every answer of each takes a row with all columns.
@@ -78,10 +79,42 @@ impl Item {
 struct Looked<'a> {
     model: &'a Model,
     encoder: &'a Encoder,
-    samples: &'a Samples,
-    data: &'a Dataset,
+    answers: Answers<'a>,
     /// Those of the samples that count.
     rows: &'a [u32],
+}
+
+/// Where the answers are.
+enum Answers<'a> {
+    /// A project's, which ranks may hold together.
+    Learned(&'a Project),
+    /// Those that a run keeps, as they stand in its file and as observations.
+    Kept(&'a Samples, &'a Dataset),
+}
+
+impl Answers<'_> {
+    fn are_a_table(&self) -> bool {
+        match self {
+            Answers::Learned(project) => project.samples.table().is_some(),
+            Answers::Kept(samples, _) => samples.table().is_some(),
+        }
+    }
+
+    /// One observation of all samples.
+    fn column(&self, name: &str) -> Result<Cow<'_, Dataset>> {
+        Ok(match self {
+            Answers::Learned(project) => Cow::Owned(project.observed_column(name)?),
+            Answers::Kept(_, data) => Cow::Borrowed(*data),
+        })
+    }
+
+    /// Some samples as they stand in their file.
+    fn select(&self, rows: &[u32]) -> Result<Samples> {
+        match self {
+            Answers::Learned(project) => project.select(rows),
+            Answers::Kept(samples, _) => samples.select(rows),
+        }
+    }
 }
 
 /// The curves of a trained project's items.
@@ -89,8 +122,7 @@ pub(crate) fn items_of(project: &Project) -> Result<Vec<Item>> {
     curves(&Looked {
         model: &project.model,
         encoder: &project.encoder,
-        samples: &project.samples,
-        data: &project.data,
+        answers: Answers::Learned(project),
         rows: &project.training,
     })
 }
@@ -107,8 +139,7 @@ impl Run {
         curves(&Looked {
             model: &self.model,
             encoder: &self.encoder,
-            samples: &samples,
-            data: &data,
+            answers: Answers::Kept(&samples, &data),
             rows: &rows,
         })
     }
@@ -125,9 +156,9 @@ pub fn item_warnings(items: &[Item]) -> Vec<String> {
 /// The curves of items with an order, of the first [`MOST`]. Chains have none: what an item says depends on its time.
 fn curves(project: &Looked<'_>) -> Result<Vec<Item>> {
     let tree = project.model.tree();
-    let Some(table) = project.samples.table().filter(|_| !project.encoder.chain) else {
+    if !project.answers.are_a_table() || project.encoder.chain {
         return Ok(vec![]);
-    };
+    }
     let mut asked: Vec<Asked<'_>> = vec![];
     for observation in &project.encoder.observations {
         let Some(latent) = tree.latent_of(tree.find(&observation.name)?) else {
@@ -141,11 +172,15 @@ fn curves(project: &Looked<'_>) -> Result<Vec<Item>> {
                 })
                 .collect(),
             Encoding::Number { .. } => {
-                let column = crate::table::column(table, &observation.columns[0])?;
-                let texts = column.texts();
-                ranks(project, observation)?
-                    .into_iter()
-                    .map(|(row, x)| (texts[row].clone().unwrap_or_default(), vec![x]))
+                let points = ranks(project, observation)?;
+                let rows: Vec<u32> = points.iter().map(|&(row, _)| row as u32).collect();
+                let few = project.answers.select(&rows)?;
+                let texts = match few.table() {
+                    Some(table) => crate::table::column(table, &observation.columns[0])?.texts(),
+                    None => vec![None; rows.len()],
+                };
+                (points.into_iter().zip(texts))
+                    .map(|((_, x), text)| (text.unwrap_or_default(), vec![x]))
                     .collect()
             }
             _ => continue,
@@ -242,7 +277,8 @@ fn one_at_a_time(project: &Looked<'_>, asked: &[Asked<'_>], rows: usize) -> Resu
 
 /// Training rows at evenly spaced ranks of a number, each with the number.
 fn ranks(project: &Looked<'_>, observation: &Encoded) -> Result<Vec<(usize, f32)>> {
-    let seen = project.data.observation(&observation.name)?;
+    let all = project.answers.column(&observation.name)?;
+    let seen = all.observation(&observation.name)?;
     let mut known: Vec<(usize, f32)> = project
         .rows
         .iter()

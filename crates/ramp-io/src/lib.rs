@@ -29,6 +29,7 @@ pub mod grow;
 pub mod items;
 pub mod model_file;
 mod origin;
+mod ranks;
 pub mod readout;
 pub mod report;
 pub mod run;

@@ -111,17 +111,17 @@ pub(crate) fn totals(
     rows: &[u32],
     roots: &[VariableId],
 ) -> ramp::Result<Vec<Total>> {
-    let Project { model, data, .. } = project;
-    let support = some(&project.training, most(project, SUPPORT));
-    let support = SupportSet::new(model, &data.select(&support), project.training.len())?;
-    model.totals(&support, &data.select(rows), roots)
+    let model = &project.model;
+    let support = project.observed(&some(&project.training, most(project, SUPPORT)))?;
+    let support = SupportSet::new(model, &support, project.training.len())?;
+    model.totals(&support, &project.observed(rows)?, roots)
 }
 
 /// How many samples there is time and memory for.
 pub(crate) fn most(project: &Project, most: usize) -> usize {
     let observations = project.encoder.observations.iter();
     let width: usize = observations.map(|o| o.encoding.features()).sum();
-    let steps = project.samples.steps().max(1);
+    let steps = project.steps().1.max(1);
     let fit = SUPPORT_NUMBERS / (width * steps).max(1);
     (most / steps).max(200).min(fit.max(50))
 }

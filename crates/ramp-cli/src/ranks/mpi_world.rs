@@ -103,6 +103,10 @@ impl Collective for World {
 
     fn all_gather(&self, buffer: &mut [u8], ends: &[usize]) -> Result<(), CollectiveError> {
         let Parts { counts, starts } = Parts::new(buffer, ends, self.ranks)?;
+        if buffer.is_empty() {
+            // All ranks know the sizes, so none calls.
+            return Ok(());
+        }
         // SAFETY: the parts are as many as there are ranks and lie within the buffer.
         unsafe { ramp_mpi_all_gather(buffer.as_mut_ptr(), counts.as_ptr(), starts.as_ptr()) };
         Ok(())
@@ -117,6 +121,16 @@ impl Collective for World {
     ) -> Result<(), CollectiveError> {
         let from = Parts::new(send, send_ends, self.ranks)?;
         let to = Parts::new(receive, receive_ends, self.ranks)?;
+        // Where nothing is sent or received, a buffer has no place, and what stands for one means something else to MPI.
+        let mut nowhere = [0];
+        let receive = match receive {
+            [] => &mut nowhere[..],
+            receive => receive,
+        };
+        let send = match send {
+            [] => &[0][..],
+            send => send,
+        };
         // SAFETY: the parts are as many as there are ranks and lie within their buffers.
         unsafe {
             ramp_mpi_all_to_all(

@@ -7,6 +7,8 @@ use super::{EncodeError, Encoded, Encoding};
 use crate::Result;
 use crate::array::{Array, ArrayValues};
 use crate::model_file::{ObservationKind, ObservationSettings};
+use crate::ranks::{Parts, engine};
+use ramp::collective::gather_bytes;
 
 /// Learns how an array makes an observation, from the places among `items`; `axes` axes count samples and time.
 pub(super) fn learn_array(
@@ -15,8 +17,57 @@ pub(super) fn learn_array(
     axes: usize,
     items: &[u32],
 ) -> Result<Encoding> {
+    let width = match kind_of(settings, array, axes)? {
+        Kind::Image(shape) => return Ok(Encoding::Image { shape }),
+        Kind::Numbers(width) => width,
+    };
+    let learned = (0..width).map(|d| {
+        let known = known(array, width, d, items).collect();
+        learn_feature(settings, array, (d, width), known)
+    });
+    of_features(array, learned.collect::<Result<_>>()?)
+}
+
+/// [`learn_array`] by ranks that each hold some of the samples: one number of all items is brought together at a time.
+pub(super) fn learn_array_among(
+    settings: &ObservationSettings,
+    array: &Array,
+    axes: usize,
+    items: &[u32],
+    parts: &Parts,
+) -> Result<Encoding> {
+    let width = match kind_of(settings, array, axes)? {
+        Kind::Image(shape) => return Ok(Encoding::Image { shape }),
+        Kind::Numbers(width) => width,
+    };
+    let learned = parts.in_turn(
+        width,
+        |d, to| {
+            let own: Vec<u8> = known(array, width, d, items)
+                .flat_map(f64::to_ne_bytes)
+                .collect();
+            let all = gather_bytes(&*parts.ranks, &own, Some(to)).map_err(engine)?;
+            Ok((parts.ranks.rank() == to).then(|| all.concat()))
+        },
+        |d, bytes| {
+            let words = bytes.chunks_exact(8).map(<[u8; 8]>::try_from);
+            let known = words.flatten().map(f64::from_ne_bytes).collect();
+            learn_feature(settings, array, (d, width), known)
+        },
+    )?;
+    of_features(array, learned)
+}
+
+/// What an array is made of.
+enum Kind {
+    Image([usize; 3]),
+    /// So many numbers.
+    Numbers(usize),
+}
+
+/// What an array is by its shape and settings.
+fn kind_of(settings: &ObservationSettings, array: &Array, axes: usize) -> Result<Kind> {
     let shape = &array.shape[axes..];
-    let width: usize = shape.iter().product();
     let image = match settings.kind {
         Some(kind) => kind == ObservationKind::Image,
         None => matches!(array.values, ArrayValues::Bytes(_)) && shape.len() >= 2,
@@ -34,7 +85,7 @@ pub(super) fn learn_array(
             }
         };
         return match array.values {
-            ArrayValues::Bytes(_) => Ok(Encoding::Image { shape }),
+            ArrayValues::Bytes(_) => Ok(Kind::Image(shape)),
             ArrayValues::Numbers(_) => Err(EncodeError::ImageNotOfBytes {
                 array: array.name.clone(),
                 trained: false,
@@ -45,36 +96,49 @@ pub(super) fn learn_array(
     if settings.kind == Some(ObservationKind::Categorical) || settings.levels.is_some() {
         return Err(EncodeError::CategoryFromArray.into());
     }
-    let kind = settings.scale.unwrap_or_default();
-    let value = |i: usize| match &array.values {
-        ArrayValues::Numbers(x) => f64::from(x[i]),
-        ArrayValues::Bytes(x) => f64::from(x[i]),
-    };
-    let scales = (0..width)
-        .map(|d| {
-            let known: Vec<f64> = items
-                .iter()
-                .map(|&i| value(i as usize * width + d))
-                .collect();
-            if known.iter().any(|x| x.is_infinite()) {
-                return Err(EncodeError::InfiniteElement {
-                    array: array.name.clone(),
-                }
-                .into());
-            }
-            let what = format!("feature {d} of array `{}`", array.name);
-            match (
-                learn_scale(kind, &known, &what),
-                known.iter().find(|x| !x.is_nan()),
-            ) {
-                // The rim of a picture tells nothing; others of its pixels do.
-                (Err(_), Some(&mean)) if width > 1 => {
-                    Ok((Scale::Standard { mean, sd: 1.0 }, false))
-                }
-                (learned, _) => learned.map(|scale| (scale, true)),
-            }
-        })
-        .collect::<Result<Vec<_>>>()?;
+    Ok(Kind::Numbers(shape.iter().product()))
+}
+
+/// One number of every item among `items`.
+fn known<'a>(
+    array: &'a Array,
+    width: usize,
+    d: usize,
+    items: &'a [u32],
+) -> impl Iterator<Item = f64> + 'a {
+    let at = move |i: &u32| *i as usize * width + d;
+    items.iter().map(move |i| match &array.values {
+        ArrayValues::Numbers(x) => f64::from(x[at(i)]),
+        ArrayValues::Bytes(x) => f64::from(x[at(i)]),
+    })
+}
+
+/// The scale of one of so many numbers of an array, and whether it varies at all.
+fn learn_feature(
+    settings: &ObservationSettings,
+    array: &Array,
+    (d, width): (usize, usize),
+    known: Vec<f64>,
+) -> Result<(Scale, bool)> {
+    if known.iter().any(|x| x.is_infinite()) {
+        return Err(EncodeError::InfiniteElement {
+            array: array.name.clone(),
+        }
+        .into());
+    }
+    let what = format!("feature {d} of array `{}`", array.name);
+    match (
+        learn_scale(settings.scale.unwrap_or_default(), &known, &what),
+        known.iter().find(|x| !x.is_nan()),
+    ) {
+        // The rim of a picture tells nothing; others of its pixels do.
+        (Err(_), Some(&mean)) if width > 1 => Ok((Scale::Standard { mean, sd: 1.0 }, false)),
+        (learned, _) => learned.map(|scale| (scale, true)),
+    }
+}
+
+/// The way of an array whose numbers have these scales.
+fn of_features(array: &Array, scales: Vec<(Scale, bool)>) -> Result<Encoding> {
     if scales.iter().all(|(_, varies)| !varies) {
         return Err(EncodeError::ConstantArray {
             array: array.name.clone(),

@@ -1,7 +1,7 @@
 //! How columns and arrays become observations: scales and levels are learned once from training samples and used ever after.
 
 use super::EncodeError;
-use super::arrays::{encode_array, learn_array};
+use super::arrays::{encode_array, learn_array, learn_array_among};
 use super::climate::season;
 use super::columns::{MOST_LEVELS, encode_columns, learn_columns};
 use super::ordinal::can_be_monotone;
@@ -11,6 +11,7 @@ use crate::Result;
 use crate::array::Array;
 use crate::arrow::RecordBatch;
 use crate::model_file::{ModelFile, ObservationSettings};
+use crate::ranks::Parts;
 use crate::source::{Content, Samples, Sequence};
 use crate::table::{Column, column, columns};
 use ramp::data::Dataset;
@@ -143,36 +144,16 @@ impl Encoder {
         samples: &Samples,
         training: &[u32],
     ) -> Result<Self> {
-        if let Some(unknown) = file.observations.keys().find(|k| !observations.contains(k)) {
-            return Err(EncodeError::NotInTree {
-                name: unknown.clone(),
-                known: observations.to_vec(),
-            }
-            .into());
-        }
-        let items: Vec<u32> = match &samples.sequences {
-            None => training.to_vec(),
-            Some(sequences) => {
-                let items = training.iter().flat_map(|&n| &sequences[n as usize].items);
-                let mut items: Vec<u32> = items.copied().collect();
-                // Windows overlap.
-                items.sort_unstable();
-                items.dedup();
-                items
-            }
-        };
+        check_known(file, observations)?;
+        let items = items_of(samples, training);
         let season = season(file, samples)?;
-        let default = ObservationSettings::default();
         let places = Places::of(&samples.content);
         let monotone = can_be_monotone(file)?;
         let encoded = observations
             .iter()
             .map(|name| {
-                let settings = file.observations.get(name).unwrap_or(&default);
-                let columns = settings
-                    .columns
-                    .clone()
-                    .unwrap_or_else(|| vec![name.clone()]);
+                let settings = settings_of(file, name);
+                let columns = columns_of(&settings, name);
                 let encoding = match &samples.content {
                     Content::Table(_) => {
                         let columns = columns
@@ -181,30 +162,15 @@ impl Encoder {
                             .collect::<Result<Vec<_>>>()?;
                         let ordinal =
                             file.monotone(name).unwrap_or(true) && monotone.contains(name);
-                        learn_columns(settings, &columns, &items, ordinal)
+                        learn_columns(&settings, &columns, &items, ordinal)
                     }
                     Content::Arrays(_) => {
                         let axes = if samples.sequences.is_some() { 2 } else { 1 };
-                        if let [_, second, ..] = &columns[..] {
-                            return Err(EncodeError::SeveralArrays {
-                                name: name.clone(),
-                                second: second.clone(),
-                            }
-                            .into());
-                        }
-                        learn_array(settings, places.array(&columns[0])?, axes, &items)
+                        let array = places.array(only_array(name, &columns)?)?;
+                        learn_array(&settings, array, axes, &items)
                     }
-                }
-                .map_err(|why| EncodeError::InObservation {
-                    name: name.clone(),
-                    source: Box::new(why),
-                })?;
-                Ok(Encoded {
-                    name: name.clone(),
-                    columns,
-                    encoding,
-                    climate: vec![],
-                })
+                };
+                finished(name, columns, encoding)
             })
             .collect::<Result<_>>()?;
         let mut encoder = Encoder {
@@ -214,6 +180,60 @@ impl Encoder {
         };
         encoder.learn_climate(samples, &items)?;
         Ok(encoder)
+    }
+
+    /// [`learn`](Self::learn) by ranks that each hold some of the samples: one column at a time is brought together on one of them. Samples are rows of a table, or arrays.
+    pub(crate) fn learn_among(
+        file: &ModelFile,
+        observations: &[String],
+        samples: &Samples,
+        training: &[u32],
+        parts: &Parts,
+    ) -> Result<Self> {
+        check_known(file, observations)?;
+        let season = season(file, samples)?;
+        let encoded = match &samples.content {
+            Content::Table(table) => {
+                let monotone = can_be_monotone(file)?;
+                let columns = |at: usize| {
+                    let name = &observations[at];
+                    columns_of(&settings_of(file, name), name)
+                };
+                parts.in_turn(
+                    observations.len(),
+                    |at, to| parts.gather_columns(table, &columns(at), to),
+                    |at, table| {
+                        let (name, names) = (&observations[at], columns(at));
+                        let own = names.iter().map(|name| column(&table, name));
+                        let own = own.collect::<Result<Vec<_>>>()?;
+                        let ordinal =
+                            file.monotone(name).unwrap_or(true) && monotone.contains(name);
+                        let settings = settings_of(file, name);
+                        let encoding = learn_columns(&settings, &own, training, ordinal);
+                        finished(name, names, encoding)
+                    },
+                )?
+            }
+            Content::Arrays(_) => {
+                let places = Places::of(&samples.content);
+                let axes = if samples.sequences.is_some() { 2 } else { 1 };
+                let items = items_of(samples, &parts.own(training));
+                let mut encoded = vec![];
+                for name in observations {
+                    let settings = settings_of(file, name);
+                    let columns = columns_of(&settings, name);
+                    let array = places.array(only_array(name, &columns)?)?;
+                    let encoding = learn_array_among(&settings, array, axes, &items, parts);
+                    encoded.push(finished(name, columns, encoding)?);
+                }
+                encoded
+            }
+        };
+        Ok(Encoder {
+            chain: samples.sequences.is_some(),
+            season,
+            observations: encoded,
+        })
     }
 
     /// Whether an encoder read from a file can be used.
@@ -253,11 +273,16 @@ impl Encoder {
     /// Samples as observations, and how many cells held a level that was never seen in training: such cells count as
     /// missing.
     pub fn encode(&self, samples: &Samples) -> Result<(Dataset, u64)> {
+        self.encode_steps(samples, samples.steps())
+    }
+
+    /// [`encode`](Self::encode) of sequences with room for so many steps, of which others have more.
+    pub(crate) fn encode_steps(&self, samples: &Samples, steps: usize) -> Result<(Dataset, u64)> {
         let places = Places::of(&samples.content);
         let mut unseen = 0;
         let mut data = Dataset::new();
         let moments = self.season.as_ref().map(|season| season.moments(samples));
-        let steps = samples.steps().max(2);
+        let steps = steps.max(2);
         for observation in &self.observations {
             let features = observation.encoding.features();
             let items = match &samples.content {
@@ -336,6 +361,66 @@ impl Encoder {
         }
         Ok((data, unseen))
     }
+}
+
+/// Settings must be about observations of the tree.
+fn check_known(file: &ModelFile, observations: &[String]) -> Result<(), EncodeError> {
+    match file.observations.keys().find(|k| !observations.contains(k)) {
+        None => Ok(()),
+        Some(unknown) => Err(EncodeError::NotInTree {
+            name: unknown.clone(),
+            known: observations.to_vec(),
+        }),
+    }
+}
+
+/// The items of some samples, in their order.
+fn items_of(samples: &Samples, some: &[u32]) -> Vec<u32> {
+    let Some(sequences) = &samples.sequences else {
+        return some.to_vec();
+    };
+    let items = some.iter().flat_map(|&n| &sequences[n as usize].items);
+    let mut items: Vec<u32> = items.copied().collect();
+    // Windows overlap.
+    items.sort_unstable();
+    items.dedup();
+    items
+}
+
+/// What the file says of an observation.
+fn settings_of(file: &ModelFile, name: &str) -> ObservationSettings {
+    file.observations.get(name).cloned().unwrap_or_default()
+}
+
+/// What an observation is made from.
+fn columns_of(settings: &ObservationSettings, name: &str) -> Vec<String> {
+    let columns = settings.columns.clone();
+    columns.unwrap_or_else(|| vec![name.to_string()])
+}
+
+/// The one array that an observation is made from.
+fn only_array<'a>(name: &str, columns: &'a [String]) -> Result<&'a str, EncodeError> {
+    match columns {
+        [_, second, ..] => Err(EncodeError::SeveralArrays {
+            name: name.into(),
+            second: second.clone(),
+        }),
+        _ => Ok(&columns[0]),
+    }
+}
+
+/// An observation with the way that was learned for it, or why there is none.
+fn finished(name: &str, columns: Vec<String>, encoding: Result<Encoding>) -> Result<Encoded> {
+    let encoding = encoding.map_err(|why| EncodeError::InObservation {
+        name: name.into(),
+        source: Box::new(why),
+    })?;
+    Ok(Encoded {
+        name: name.into(),
+        columns,
+        encoding,
+        climate: vec![],
+    })
 }
 
 /// Puts every item of sequences in its place in a block of `[sample, time, features]`.

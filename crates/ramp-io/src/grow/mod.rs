@@ -25,6 +25,7 @@ use crate::run::Project;
 use crate::table::{Use, summarize};
 use crate::total::{TreeTotal, some};
 use crate::{Error, Origin, Result};
+use ramp::data::Gather;
 use ramp::graph::FactorTree;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -319,7 +320,7 @@ pub(crate) fn model_file(tree: &FactorTree, seed: u64) -> Result<ModelFile> {
 fn associations(project: &Project) -> Associations {
     let mut rows: Vec<u32> = [&project.training[..], &project.validation].concat();
     rows.sort_unstable();
-    let data = project.data.select(&some(&rows, MOST_ROWS));
+    let data = project.data.here().select(&some(&rows, MOST_ROWS));
     let observations = project.encoder.observations.iter();
     let columns = observations.map(|encoded| {
         let found = data.observation(&encoded.name);

@@ -7,6 +7,7 @@ use crate::diagnose::{TriedChange, gains};
 use crate::run::Project;
 use crate::total::TreeTotal;
 use crate::{Origin, Result};
+use ramp::data::Gather;
 use ramp::graph::{Change, FactorTree, VariableId};
 use ramp::model::Model;
 use ramp::storage::write_atomically;
@@ -188,7 +189,7 @@ impl Search<'_> {
             .collect();
         let around = Surroundings::new(
             &project.model,
-            &project.data,
+            project.data.here(),
             [&project.training, &chosen, &judged],
             &project.train,
             self.settings.effort.clone(),

@@ -123,8 +123,8 @@ impl<'a> Fresh<'a> {
         }
         let stride = project.validation.len().div_ceil(MOST_FRESH);
         let rows: Vec<u32> = project.validation.iter().copied().step_by(stride).collect();
-        let samples = project.samples.select(&rows)?;
-        let data = project.data.select(&rows);
+        let samples = project.select(&rows)?;
+        let data = project.observed(&rows)?;
         let conditionals = imputer.conditionals(&project.model, &data)?;
         let (signals, _) =
             readout.signals_of(&project.encoder, &samples, &data, imputer, &conditionals, 1)?;
@@ -145,8 +145,8 @@ impl Readout {
         if encoder.chain || project.samples.table().is_none() || wide || kept.len() < FEWEST {
             return Ok(None);
         }
-        let samples = project.samples.select(&kept)?;
-        let data = project.data.select(&kept);
+        let samples = project.select(&kept)?;
+        let data = project.observed(&kept)?;
         let set = SupportSet::new(&project.model, &data, project.training.len())?;
         let imputer = Imputer::new(&project.model, &set, &data)?;
         let conditionals = imputer.conditionals(&project.model, &data)?;

@@ -7,6 +7,7 @@ use super::page::{
 };
 use crate::encode::Encoding;
 use crate::items;
+use crate::ranks::together;
 use crate::source::Samples;
 use crate::stream::{Horizon, posterior_columns, posterior_values};
 use crate::{Findings, Project, Result};
@@ -44,7 +45,7 @@ pub fn build(
     let samples = &shown.samples;
     let items = items(samples);
     let model = &project.model;
-    let posterior = model.posterior(&project.data.select(&chosen))?;
+    let posterior = model.posterior(&project.observed(&chosen)?)?;
     let chain = project.file.chain();
 
     let tree = model.tree();
@@ -123,7 +124,7 @@ pub fn build(
             .as_deref()
             .and_then(Path::file_name)
             .map_or(String::new(), |f| f.to_string_lossy().into_owned()),
-        rows: project.samples.len(),
+        rows: project.rows(),
         held_out_rows: project.held_out.len(),
         validation_rows: project.validation.len(),
         items: findings.items.iter().map(item_curve).collect(),
@@ -146,7 +147,7 @@ pub fn build(
         sequence: chain.map(|chain| Sequence {
             id: chain.sequence.clone().unwrap_or_else(|| "sample".into()),
             time: chain.time.clone().unwrap_or_else(|| "step".into()),
-            steps: project.samples.steps(),
+            steps: project.steps().1,
             links: vec![(0, 0)],
             of: items.iter().map(|i| i.sample as u32).collect(),
             step: items.iter().map(|i| i.step as u32 + 1).collect(),
@@ -213,13 +214,10 @@ fn over_time(project: &Project) -> Result<Option<OverTime>> {
 
 /// The samples that are shown: evenly spread, and few where each has many steps.
 fn chosen(project: &Project) -> Vec<u32> {
-    let count = project.samples.len();
+    let count = project.rows();
     let most = match &project.samples.sequences {
         None => SHOWN_ROWS,
-        Some(sequences) => {
-            let steps: usize = sequences.iter().map(|s| s.items.len()).sum();
-            (SHOWN_ROWS * count / steps.max(1)).max(5)
-        }
+        Some(_) => (SHOWN_ROWS * count / project.items().max(1)).max(5),
     };
     (0..count as u32)
         .step_by(count.div_ceil(most).max(1))
@@ -234,12 +232,20 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Reads what will be shown of a project's data.
+    /// Reads what will be shown of a project's data. Ranks that hold it together call this together.
     pub fn of(project: &Project) -> Result<Self> {
-        let whole = project.with_all_columns(MOST_COLUMNS)?;
+        let whole = project.with_all_columns(MOST_COLUMNS);
+        let Some(parts) = project.parts() else {
+            let whole = whole?;
+            return Ok(Shown {
+                samples: whole.select(&chosen(project))?,
+                gaps: Gaps::of(project, &whole),
+            });
+        };
+        let whole = together(&*parts.ranks, whole)?;
         Ok(Shown {
-            samples: whole.select(&chosen(project))?,
-            gaps: Gaps::of(project, &whole),
+            samples: parts.gather(&whole, &chosen(project))?,
+            gaps: Gaps::among(project, &whole, &*parts.ranks)?,
         })
     }
 }

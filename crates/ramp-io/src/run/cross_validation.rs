@@ -67,7 +67,8 @@ impl Project {
     }
 
     /// Fits parts of a small sample and lets the rest judge: how long to train, and how much is explained. Nothing where the sample is not small
-    /// ([`folds`](Self::folds)). To be called before training, also before training goes on; the observer watches all fits.
+    /// ([`folds`](Self::folds)). To be called before training, also before training goes on; the observer watches all fits. Ranks call it together: each gets all
+    /// samples for it and does the same with them.
     pub fn cross_validate(
         &mut self,
         threads: Option<usize>,
@@ -81,6 +82,8 @@ impl Project {
         let mut rng = ChaCha8Rng::seed_from_u64(self.train.seed);
         rng.set_stream(STREAM);
         rows.shuffle(&mut rng);
+        // Once, before any rank may be stopped alone: what follows each of them does by itself, and alike.
+        let all = self.all_samples()?;
         let mut folds = vec![];
         for k in 0..count {
             let part = |own: bool| {
@@ -92,11 +95,12 @@ impl Project {
                 part
             };
             folds.push(Fold::fit(
-                self.fold(&part(false), &part(true))?,
+                self.fold(&all, &part(false), &part(true))?,
                 threads,
                 observer,
             )?);
         }
+        drop(all);
         let (found, gain) = CrossValidation::of(folds)?;
         (self.cross_validation, self.beyond_linear) = (Some(found), gain);
         Ok(())
@@ -140,19 +144,15 @@ impl Fold {
 
     /// What the weights of a look explain of the rows that judge: latent by latent, and in all.
     fn explains(&mut self, look: usize) -> Result<Judged> {
-        let Project {
-            model,
-            data,
-            training,
-            validation,
-            ..
-        } = &mut self.project;
-        model.parameters_mut().copy_from_slice(&self.seen[look].2);
-        let support = SupportSet::new(model, &data.select(training), training.len())?;
-        let scores = support.scores(model, &data.select(validation))?;
+        let weights = self.project.model.parameters_mut();
+        weights.copy_from_slice(&self.seen[look].2);
+        let project = &self.project;
+        let (model, training) = (&project.model, &project.training);
+        let support = SupportSet::new(model, &project.observed(training)?, training.len())?;
+        let scores = support.scores(model, &project.observed(&project.validation)?)?;
         let latents = 0..model.tree().latents().len();
         let root = model.tree().root();
-        let total = totals(&self.project, &self.project.validation, &[root])?.remove(0);
+        let total = totals(project, &project.validation, &[root])?.remove(0);
         Ok(Judged {
             latents: latents.clone().map(|k| scores.latent(k).to_vec()).collect(),
             adds: latents.map(|k| total.latent(k).to_vec()).collect(),

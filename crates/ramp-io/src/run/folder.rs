@@ -15,7 +15,7 @@ use crate::readout::{self, Readout};
 use crate::source::{Content, SampleReader, Samples};
 use crate::table::{TableReader, create_table, select_rows};
 use arrow_schema::Schema;
-use ramp::data::Dataset;
+use ramp::data::{Dataset, Gather};
 use ramp::infer::{Imputer, SupportSet};
 use ramp::model::{Model, ModelBuilder, ModelSpec};
 use ramp::storage::{Arrays, Numbers, read_tensors, write_tensors};
@@ -368,7 +368,7 @@ fn kept(project: &Project) -> Result<Samples> {
         project.samples.table(),
         &project.samples.sequences,
     ) else {
-        return project.samples.select(&support_samples(project));
+        return project.select(&support_samples(project));
     };
     let training = project.training.iter().map(|&n| &sequences[n as usize]);
     let mut rows: Vec<u32> = training.flat_map(|s| &s.items).copied().collect();
@@ -393,7 +393,7 @@ pub(crate) fn support_samples(project: &Project) -> Vec<u32> {
         .iter()
         .map(|o| o.encoding.features())
         .sum();
-    let per_sample = width * project.samples.steps().max(1);
+    let per_sample = width * project.steps().1.max(1);
     let most = SUPPORT.min((SUPPORT_NUMBERS / per_sample.max(1)).max(50));
     chosen.shuffle(&mut rand_chacha::ChaCha8Rng::seed_from_u64(
         project.train.seed,

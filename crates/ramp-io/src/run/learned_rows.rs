@@ -49,7 +49,7 @@ impl LearnedRows {
         };
         Some(LearnedRows {
             file: read.clone(),
-            rows: project.samples.len(),
+            rows: project.rows(),
             holdout: project.train.holdout,
             validation: project.train.validation,
             seed: project.train.seed,

@@ -3,6 +3,9 @@
 mod beyond_linear;
 mod claim;
 mod cross_validation;
+mod dealt;
+#[cfg(test)]
+mod dealt_tests;
 mod error;
 mod estimate;
 mod folder;

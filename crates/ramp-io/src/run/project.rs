@@ -1,16 +1,19 @@
 //! A model file meets its data: everything is read and checked, and a model stands ready to be trained.
 
+use super::dealt::{Extent, missing_in};
 use super::manifest::Checksum;
 use super::{BeyondLinear, CrossValidation, RunError};
 use crate::encode::{Encoder, Encoding, found_in};
 use crate::model_file::{ModelFile, TreeSettings};
+use crate::ranks::{Parts, together};
 use crate::readout::Readout;
+use crate::sign_alignment;
 use crate::source::{Content, SampleReader, Samples, Sequence, Windows};
 use crate::table::{self, Column, columns};
 use crate::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
-use ramp::data::Dataset;
+use ramp::data::{Dataset, Dealt, Gather};
 use ramp::graph::{FactorTree, Tying, VariableId};
 use ramp::model::{Initialisation, Model};
 use ramp::network::{ConvLayer, ConvSpec, MonotoneSpec, NetworkSpec};
@@ -28,10 +31,10 @@ pub struct Project {
     pub train: TrainSpec,
     /// The model file with all settings of training spelled out, as it is kept with the run.
     pub settings: String,
-    /// The data as it stands in its file.
+    /// The data as it stands in its file. Of several ranks, each has some consecutive samples of it; see [`rows`](Self::rows) and [`select`](Self::select).
     pub samples: Samples,
-    /// The data as observations.
-    pub data: Dataset,
+    /// The data as observations, dealt to ranks in the same way.
+    pub data: Dealt,
     /// The way from one to the other.
     pub encoder: Encoder,
     /// The model.
@@ -54,6 +57,12 @@ pub struct Project {
     pub beyond_linear: Option<BeyondLinear>,
     /// All columns of data that was in memory.
     whole: Option<RecordBatch>,
+    /// How samples are dealt to ranks, where they are.
+    pub(super) parts: Option<Parts>,
+    /// What is known of all samples.
+    pub(super) extent: Extent,
+    /// Whether this rank asks for samples and the others wait to be asked.
+    pub(super) leads: bool,
     /// What the file was when it was read.
     pub(super) read: Option<Checksum>,
 }
@@ -74,7 +83,7 @@ impl Project {
         let mut reader = SampleReader::open(&path, file.chain(), Some(&wanted))?;
         // Before the rows are read: a file that changes later is not what was learned from.
         let read = Checksum::of(&path)?;
-        let mut project = Self::assemble(file, names, reader.rest()?, Some(&path), None)?;
+        let mut project = Self::assemble(file, names, reader.rest()?, Some(&path), None, None)?;
         project.read = Some(read);
         Ok(project)
     }
@@ -93,15 +102,16 @@ impl Project {
             arrays => (arrays, None),
         };
         let samples = Samples::in_memory(content, file.chain(), Some(&wanted))?;
-        Self::assemble(file, names, samples, None, whole)
+        Self::assemble(file, names, samples, None, whole, None)
     }
 
-    fn assemble(
+    pub(super) fn assemble(
         mut file: ModelFile,
         names: Vec<String>,
         samples: Samples,
         path: Option<&Path>,
         whole: Option<RecordBatch>,
+        parts: Option<Parts>,
     ) -> Result<Self> {
         let in_file = |e: Error| match path {
             Some(path) => e.in_file(path),
@@ -112,7 +122,8 @@ impl Project {
         }
         let series = samples.sequences.clone().unwrap_or_default();
         let (samples, windows) = cut(&mut file, samples);
-        let count = samples.len();
+        let mut extent = Extent::of(&samples, parts.as_ref())?;
+        let count = extent.rows;
         if count < 2 {
             let too_few = RunError::TooFewSamples {
                 samples: count,
@@ -142,8 +153,16 @@ impl Project {
         } = train
             .split(count)
             .map_err(|e| in_file(ramp::Error::from(e).into()))?;
-        let (encoder, data, model) =
-            learn_encoding(&file, &names, &samples, &training, &train).map_err(in_file)?;
+        let (encoder, data, model) = learn_encoding(
+            &file,
+            &names,
+            &samples,
+            &mut extent,
+            &training,
+            train.seed,
+            parts.as_ref(),
+        )
+        .map_err(in_file)?;
         Ok(Project {
             settings: file.resolved(&train)?,
             file,
@@ -162,14 +181,18 @@ impl Project {
             beyond_linear: None,
             whole,
             read: None,
+            parts,
+            extent,
+            leads: false,
         })
     }
 
-    /// The same model of some of the samples: it learns from the first ones, also what it learns of their columns, and is judged on the others. Weights are
-    /// those that it begins with.
-    pub(super) fn fold(&self, learned: &[u32], judged: &[u32]) -> Result<Self> {
+    /// The same model of some of [all samples](Self::all_samples): it learns from the first ones, also what it learns of their columns, and is judged on the others.
+    /// Weights are those that it begins with.
+    pub(super) fn fold(&self, all: &Samples, learned: &[u32], judged: &[u32]) -> Result<Self> {
         let order = [learned, judged].concat();
-        let samples = self.samples.select(&order)?;
+        let samples = all.select(&order)?;
+        let mut extent = Extent::of(&samples, None)?;
         let mut train = self.file.train_spec(learned.len())?;
         (train.holdout, train.holdout_last) = (0.0, true);
         // What a model file gives may be more than a part of the samples has.
@@ -180,8 +203,15 @@ impl Project {
         train.validation = judged.len() as f64 / order.len() as f64;
         let training: Vec<u32> = (0..learned.len() as u32).collect();
         let names = observed(&self.file)?;
-        let (encoder, data, model) =
-            learn_encoding(&self.file, &names, &samples, &training, &train)?;
+        let (encoder, data, model) = learn_encoding(
+            &self.file,
+            &names,
+            &samples,
+            &mut extent,
+            &training,
+            train.seed,
+            None,
+        )?;
         Ok(Project {
             file: self.file.clone(),
             settings: String::new(),
@@ -200,6 +230,9 @@ impl Project {
             beyond_linear: None,
             whole: None,
             read: None,
+            parts: None,
+            extent,
+            leads: false,
         })
     }
 
@@ -219,18 +252,18 @@ impl Project {
 impl Project {
     /// The fraction of items in which an observation is missing; of sequences, among all of their steps.
     pub fn missing(&self, observation: &str) -> f64 {
-        let data = &self.data;
-        let Ok(observation) = data.observation(observation) else {
-            return 0.0;
-        };
-        let (mut gone, mut all) = (0, 0);
-        for step in 0..observation.steps().unwrap_or(1) {
-            let lives = |&row: &usize| data.lengths().is_none_or(|l| l[row] as usize > step);
-            for row in (0..data.rows()).filter(lives) {
-                gone += usize::from(!observation.step(step).is_present(row));
-                all += 1;
+        let data = self.data.here();
+        let (gone, all) = match (&self.extent.missing, data.observation(observation)) {
+            (_, Err(_)) => return 0.0,
+            (Some(counted), Ok(own)) => {
+                let at = data
+                    .observations()
+                    .iter()
+                    .position(|o| o.name() == own.name());
+                at.map_or((0, 0), |at| counted[at])
             }
-        }
+            (None, Ok(own)) => missing_in(data, own),
+        };
         gone as f64 / all.max(1) as f64
     }
 
@@ -303,7 +336,7 @@ impl Project {
 }
 
 /// The columns or arrays that a project needs of its data, each once.
-fn wanted(file: &ModelFile, names: &[String]) -> Vec<String> {
+pub(super) fn wanted(file: &ModelFile, names: &[String]) -> Vec<String> {
     let mut wanted: Vec<String> = vec![];
     if let Some(chain) = file.chain() {
         wanted.extend(chain.sequence.iter().chain(&chain.time).cloned());
@@ -318,7 +351,11 @@ fn wanted(file: &ModelFile, names: &[String]) -> Vec<String> {
 }
 
 /// Latents must not be called like columns: one that was meant to be observed would be taken for a latent without a word.
-fn check_latents(file: &ModelFile, path: Option<&Path>, schema: Option<&Schema>) -> Result<()> {
+pub(super) fn check_latents(
+    file: &ModelFile,
+    path: Option<&Path>,
+    schema: Option<&Schema>,
+) -> Result<()> {
     let (None, Some(schema)) = (file.chain(), schema) else {
         return Ok(());
     };
@@ -336,10 +373,11 @@ fn check_latents(file: &ModelFile, path: Option<&Path>, schema: Option<&Schema>)
 }
 
 impl Project {
-    /// The samples with all columns of their file, or with the model's alone where the file has more than `most` or holds arrays. The file is
+    /// The samples that are here with all columns of their file, or with the model's alone where the file has more than `most` or holds arrays. The file is
     /// read once more, so this is for before training; if it is not the same any more, that is an error.
     pub fn with_all_columns(&self, most: usize) -> Result<Cow<'_, Samples>> {
         let own = &self.samples;
+        let (chain, parts) = (self.file.chain(), self.parts.as_ref());
         if let Some(whole) = &self.whole {
             if whole.num_columns() > most {
                 return Ok(Cow::Borrowed(own));
@@ -351,12 +389,18 @@ impl Project {
         let (Some(path), Some(used)) = (&self.file.data.file, own.table()) else {
             return Ok(Cow::Borrowed(own));
         };
-        let mut reader = SampleReader::open(path, self.file.chain(), None)?;
+        let mut reader = match parts {
+            None => SampleReader::open(path, chain, None)?,
+            Some(parts) => SampleReader::open_part(path, chain, None, &parts.place)?,
+        };
         if (reader.schema()).is_none_or(|schema| schema.fields().len() > most) {
             return Ok(Cow::Borrowed(own));
         }
         let changed = || RunError::DataChanged { path: path.clone() };
-        let all = self.cut(reader.rest()?);
+        let all = match parts {
+            None => self.cut(reader.rest()?),
+            Some(_) => reader.rest_of_part()?,
+        };
         let same = |column: Column<'_>| {
             let again = all.table().map(|table| table::column(table, column.name()));
             again.is_some_and(|again| again.is_ok_and(|again| again.cells == column.cells))
@@ -381,20 +425,38 @@ pub(super) fn observed(file: &ModelFile) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Learns scales and levels from some of the samples, and builds a model for them.
+/// Learns scales and levels from some of the samples, which may be dealt to ranks, and builds a model for them.
 fn learn_encoding(
     file: &ModelFile,
     names: &[String],
     samples: &Samples,
+    extent: &mut Extent,
     training: &[u32],
-    train: &TrainSpec,
-) -> Result<(Encoder, Dataset, Model)> {
-    let encoder = Encoder::learn(file, names, samples, training)?;
-    let (data, _) = encoder.encode(samples)?;
-    let tree = file.build_tree(samples.steps().max(2))?;
-    let reversed =
-        crate::sign_alignment::reversed_observations(&tree, &encoder, samples, training)?;
-    let model = build(file, tree, &encoder, &reversed, &data, train.seed)?;
+    seed: u64,
+    parts: Option<&Parts>,
+) -> Result<(Encoder, Dealt, Model)> {
+    let encoder = match parts {
+        None => Encoder::learn(file, names, samples, training),
+        Some(parts) => Encoder::learn_among(file, names, samples, training, parts),
+    }?;
+    let encoded = encoder.encode_steps(samples, extent.steps);
+    let encoded = encoded.map(|(data, _)| data);
+    let data = match parts {
+        None => Dealt::from(encoded?),
+        Some(parts) => {
+            let data = Dealt::new(together(&*parts.ranks, encoded)?, parts.ranks.clone())?;
+            extent.count_missing(data.here(), &*parts.ranks)?;
+            data
+        }
+    };
+    let tree = file.build_tree(extent.steps.max(2))?;
+    let few = sign_alignment::looked_at(training);
+    let few = match parts {
+        None => samples.select(few),
+        Some(parts) => parts.gather(samples, few),
+    };
+    let reversed = sign_alignment::reversed_observations(&tree, &encoder, few?)?;
+    let model = build(file, tree, &encoder, &reversed, data.here(), seed)?;
     Ok((encoder, data, model))
 }
 

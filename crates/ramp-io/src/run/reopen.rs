@@ -3,6 +3,7 @@
 use super::{Project, Run, RunError};
 use crate::Result;
 use crate::model_file::ModelFile;
+use ramp::data::Gather;
 use std::path::{Path, PathBuf};
 
 impl Project {

@@ -14,7 +14,7 @@ impl Project {
     /// them. A latent's sign means nothing to the model; it does to readers.
     pub fn align_signs(&mut self) -> Result<()> {
         let few: Vec<u32> = self.training.iter().copied().take(LOOKED_AT).collect();
-        let data = self.data.select(&few);
+        let data = self.observed(&few)?;
         let posterior = self.model.posterior(&data)?;
         let numbers: Vec<&str> = self
             .encoder

@@ -4,4 +4,4 @@
 mod latents;
 mod observations;
 
-pub(crate) use observations::reversed_observations;
+pub(crate) use observations::{looked_at, reversed_observations};

@@ -11,15 +11,18 @@ const LOOKED_AT: usize = 2000;
 /// Steps of the power iteration; only signs are wanted.
 const STEPS: usize = 30;
 
+/// Those of the training samples that decide.
+pub(crate) fn looked_at(training: &[u32]) -> &[u32] {
+    &training[..training.len().min(LOOKED_AT)]
+}
+
 /// Which observations, of the encoder's, run against the others (reverse-keyed items of a questionnaire, say): from the leaves
 /// upwards, every latent is taken for the leading component of what hangs on it, and what loads on that with a minus is reversed.
 pub(crate) fn reversed_observations(
     tree: &FactorTree,
     encoder: &Encoder,
-    samples: &Samples,
-    training: &[u32],
+    few: Samples,
 ) -> Result<Vec<bool>> {
-    let few = samples.select(&training[..training.len().min(LOOKED_AT)])?;
     // Items of sequences count as samples: their observations at one step hang on one latent.
     let few = Samples {
         sequences: None,

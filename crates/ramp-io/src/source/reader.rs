@@ -3,17 +3,28 @@
 use super::arrays::{ArraySource, concat_arrays, open_arrays, pick_arrays, sequences_of};
 use super::long_table::{sequence_ids, sequences_of_rows};
 use super::{Content, Samples, SourceError};
-use crate::Result;
 use crate::array::Array;
 use crate::arrow::{RecordBatch, SchemaRef};
 use crate::model_file::Chain;
-use crate::table::{TableReader, check_there, concat_rows, open_columns, open_table, rows_at_once};
+use crate::ranks::together;
+use crate::table::{
+    Place, TableReader, check_there, concat_rows, find_part, open_columns, open_part, open_table,
+    rows_at_once,
+};
+use crate::{Error, Result};
+use ramp::collective::{Collective, part};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// Long tables up to this size are read whole, so that the rows of a sequence may stand anywhere. In memory, a table of short
 /// cells takes about eight times its text.
 const WHOLE: u64 = 64 << 20;
+
+/// Whether a file holds arrays, by its name.
+fn is_numpy(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
+    extension == "npy" || extension == "npz"
+}
 
 /// Reads samples from a file, some at a time.
 pub struct SampleReader {
@@ -40,6 +51,8 @@ enum Form {
         readers: Vec<ArraySource>,
         chain: bool,
         at: usize,
+        /// Where reading ends.
+        until: usize,
     },
 }
 
@@ -62,13 +75,13 @@ impl Form {
 impl SampleReader {
     /// Opens a file: all columns of a table, or only those wanted. From arrays, those named in `wanted` or all.
     pub fn open(path: &Path, chain: Option<&Chain>, wanted: Option<&[String]>) -> Result<Self> {
-        let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
         check_there(path)?;
-        let form = if extension == "npy" || extension == "npz" {
+        let form = if is_numpy(path) {
             Form::Arrays {
                 readers: open_arrays(path, chain.is_some(), wanted)?,
                 chain: chain.is_some(),
                 at: 0,
+                until: usize::MAX,
             }
         } else {
             let reader = match wanted {
@@ -82,6 +95,75 @@ impl SampleReader {
         Ok(SampleReader {
             path: Some(path.to_path_buf()),
             ..Self::of(form)
+        })
+    }
+
+    /// Whether the samples of a file can be dealt to ranks. The rows of a sequence may stand anywhere in a long table, so those are read whole.
+    pub(crate) fn has_parts(path: &Path, chain: Option<&Chain>) -> bool {
+        chain.is_none() || is_numpy(path)
+    }
+
+    /// Finds the part of a file that is this rank's; all ranks call it together.
+    pub(crate) fn find_part(
+        path: &Path,
+        chain: Option<&Chain>,
+        ranks: &dyn Collective,
+    ) -> Result<Place> {
+        together(ranks, check_there(path).map_err(Into::into))?;
+        if !is_numpy(path) {
+            return find_part(path, ranks).map_err(|e| e.in_file(path));
+        }
+        let arrays = together(ranks, open_arrays(path, chain.is_some(), None))?;
+        let rows = arrays.first().map_or(0, ArraySource::rows);
+        let own = part(rows, ranks.rank(), ranks.ranks());
+        Ok(Place::Rows(own.start as u64..own.end as u64))
+    }
+
+    /// [`open`](Self::open) of one part of a file.
+    pub(crate) fn open_part(
+        path: &Path,
+        chain: Option<&Chain>,
+        wanted: Option<&[String]>,
+        place: &Place,
+    ) -> Result<Self> {
+        let form = match place {
+            Place::Rows(rows) if is_numpy(path) => Form::Arrays {
+                readers: open_arrays(path, chain.is_some(), wanted)?,
+                chain: chain.is_some(),
+                at: rows.start as usize,
+                until: rows.end as usize,
+            },
+            place => Form::Rows(open_part(path, place, wanted).map_err(|e| e.in_file(path))?),
+        };
+        Ok(SampleReader {
+            path: Some(path.to_path_buf()),
+            ..Self::of(form)
+        })
+    }
+
+    /// All samples of a part; it may have none.
+    pub(crate) fn rest_of_part(&mut self) -> Result<Samples> {
+        match self.rest() {
+            Err(Error::Source(SourceError::Empty { .. })) => {}
+            rest => return rest,
+        }
+        let content = match &mut self.form {
+            Form::Rows(reader) | Form::Long { reader, .. } => {
+                Content::Table(RecordBatch::new_empty(reader.schema()))
+            }
+            Form::Arrays { readers, .. } => {
+                let none = readers.iter_mut().map(|reader| reader.read(0..0));
+                Content::Arrays(none.collect::<Result<_>>()?)
+            }
+        };
+        let sequences = match &self.form {
+            Form::Arrays { chain: true, .. } => Some(vec![]),
+            _ => None,
+        };
+        Ok(Samples {
+            content,
+            sequences,
+            first_row: 0,
         })
     }
 
@@ -118,6 +200,7 @@ impl SampleReader {
                 readers: pick_arrays(sources, None, chain.is_some(), wanted)?,
                 chain: chain.is_some(),
                 at: 0,
+                until: usize::MAX,
             },
             row: 0,
             most: usize::MAX,
@@ -185,8 +268,13 @@ impl SampleReader {
                     first_row,
                 }
             })),
-            Form::Arrays { readers, chain, at } => {
-                let rows = readers.first().map_or(0, ArraySource::rows);
+            Form::Arrays {
+                readers,
+                chain,
+                at,
+                until,
+            } => {
+                let rows = readers.first().map_or(0, ArraySource::rows).min(*until);
                 if *at >= rows {
                     return Ok(None);
                 }

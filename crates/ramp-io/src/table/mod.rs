@@ -44,6 +44,9 @@ mod ipc;
 mod memory;
 mod npy;
 mod parquet;
+mod part;
+#[cfg(test)]
+mod part_tests;
 mod summary;
 mod usable;
 
@@ -56,6 +59,7 @@ pub use error::{Damage, TableError};
 pub use guard::is_guarded;
 pub use identifier::Identifier;
 pub use memory::{BatchReader, readable};
+pub(crate) use part::{Place, find_part, open_part};
 pub use summary::{ColumnSummary, Distinct, Kind, NumberSummary, summarize};
 pub use usable::Use;
 

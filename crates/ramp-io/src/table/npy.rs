@@ -88,6 +88,12 @@ impl NpyReader {
             row: 0,
         })
     }
+
+    /// Reads only these rows.
+    pub(super) fn only(&mut self, rows: std::ops::Range<usize>) {
+        self.row = rows.start.min(self.rows);
+        self.rows = rows.end.clamp(self.row, self.rows);
+    }
 }
 
 /// A wider array is rather a picture than a table, and its columns would need more room than the file.

@@ -147,6 +147,66 @@ pub fn broadcast_bytes(ranks: &dyn Collective, bytes: &mut Vec<u8>) -> Result<()
     ranks.broadcast(bytes)
 }
 
+/// The most bytes that one call carries: carriers count them in 31 bits, and what is on its way takes memory.
+const CARRIED: usize = 1 << 28;
+
+/// Bytes of every rank, however many each has: to all of them, or only to one, and then the others get nothing. In the order of ranks.
+pub fn gather_bytes(ranks: &dyn Collective, own: &[u8], to: Option<usize>) -> Result<Vec<Vec<u8>>> {
+    let (count, me) = (ranks.ranks(), ranks.rank());
+    if count == 1 {
+        return Ok(vec![own.to_vec()]);
+    }
+    let ends: Vec<usize> = (1..=count).collect();
+    let mut lengths = vec![0_u64; count];
+    lengths[me] = own.len() as u64;
+    all_gather(ranks, &mut lengths, &ends)?;
+    let takes = to.is_none_or(|to| to == me);
+    let room = |&length: &u64| Vec::with_capacity(if takes { length as usize } else { 0 });
+    let mut all: Vec<Vec<u8>> = lengths.iter().map(room).collect();
+    let piece = CARRIED / count;
+    let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
+    for start in (0..longest).step_by(piece) {
+        let of = |length: u64| (length as usize).saturating_sub(start).min(piece);
+        let mut ends = vec![];
+        for &length in &lengths {
+            ends.push(ends.last().copied().unwrap_or(0) + of(length));
+        }
+        let sent = match of(own.len() as u64) {
+            0 => &[][..],
+            length => &own[start..start + length],
+        };
+        let mut buffer = vec![0; if takes { ends[count - 1] } else { 0 }];
+        match to {
+            None => {
+                buffer[span(&ends, me)].copy_from_slice(sent);
+                ranks.all_gather(&mut buffer, &ends)?;
+            }
+            Some(to) => {
+                let send_ends: Vec<usize> = (0..count)
+                    .map(|rank| if rank < to { 0 } else { sent.len() })
+                    .collect();
+                let ends = if takes { ends.clone() } else { vec![0; count] };
+                ranks.all_to_all(sent, &send_ends, &mut buffer, &ends)?;
+            }
+        }
+        if takes {
+            for (rank, all) in all.iter_mut().enumerate() {
+                all.extend_from_slice(&buffer[span(&ends, rank)]);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// A few numbers of every rank, the same many each, to all: rank after rank.
+pub fn gather_numbers(ranks: &dyn Collective, own: &[u64]) -> Result<Vec<u64>> {
+    let mut all = vec![0; own.len() * ranks.ranks()];
+    all[ranks.rank() * own.len()..][..own.len()].copy_from_slice(own);
+    let ends: Vec<usize> = (1..=ranks.ranks()).map(|r| r * own.len()).collect();
+    all_gather(ranks, &mut all, &ends)?;
+    Ok(all)
+}
+
 /// The part of some things in a row that a rank takes: as many as any other, or one more.
 pub fn part(things: usize, rank: usize, ranks: usize) -> std::ops::Range<usize> {
     things * rank / ranks..things * (rank + 1) / ranks

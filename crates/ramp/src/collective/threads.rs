@@ -120,7 +120,9 @@ impl Collective for Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collective::{all_gather, all_to_all, broadcast_bytes, part};
+    use crate::collective::{
+        all_gather, all_to_all, broadcast_bytes, gather_bytes, gather_numbers, part,
+    };
 
     /// Runs every rank of a group on a thread of its own.
     fn together(ranks: usize, work: impl Fn(Threads) + Sync) {
@@ -159,6 +161,17 @@ mod tests {
                 broadcast_bytes(&own, &mut text).unwrap();
                 assert_eq!(text, b"from 0");
                 assert_eq!(own.maximum(me as u64), Ok(ranks as u64 - 1));
+                // Rank r has r bytes; all get them, or rank 1 alone.
+                for to in [None, Some(1 % ranks)] {
+                    let got = gather_bytes(&own, &vec![me as u8; me], to).unwrap();
+                    for (r, bytes) in got.iter().enumerate() {
+                        let there = to.is_none_or(|to| to == me);
+                        assert_eq!(bytes, &vec![r as u8; if there { r } else { 0 }]);
+                    }
+                }
+                let pairs = gather_numbers(&own, &[me as u64, 7]).unwrap();
+                let wanted: Vec<u64> = (0..ranks as u64).flat_map(|r| [r, 7]).collect();
+                assert_eq!(pairs, wanted);
                 own.barrier().unwrap();
             });
         }

@@ -36,10 +36,10 @@ type Result<T> = std::result::Result<T, DataError>;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Dataset {
-    rows: usize,
-    lengths: Option<Vec<u32>>,
-    observations: Vec<Observation>,
-    by_name: HashMap<String, usize>,
+    pub(super) rows: usize,
+    pub(super) lengths: Option<Vec<u32>>,
+    pub(super) observations: Vec<Observation>,
+    pub(super) by_name: HashMap<String, usize>,
 }
 
 impl Dataset {
@@ -131,6 +131,7 @@ impl Dataset {
             steps,
             values: Values::Numbers(values),
             present,
+            first: 0,
         };
         self.add(observation, len)
     }
@@ -160,6 +161,7 @@ impl Dataset {
             steps,
             values: Values::Bytes(values),
             present: present.filter(|mask| !mask.iter().all(|&p| p)),
+            first: 0,
         };
         self.add(observation, len)
     }
@@ -245,6 +247,7 @@ impl Dataset {
                         .present
                         .as_ref()
                         .map(|p| pick(p, o.steps.unwrap_or(1), samples)),
+                    first: 0,
                 })
                 .collect(),
             by_name: self.by_name.clone(),
@@ -280,28 +283,14 @@ impl Dataset {
     /// A number that differs between data sets that differ, for all practical purposes: so that training does not go on
     /// with other data than it began with.
     pub fn fingerprint(&self) -> u64 {
-        // FNV-1a over whole words: quick, and the same on every machine.
-        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-        let mut mix = |word: u64| {
-            hash = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
-            hash ^= hash >> 32;
-        };
-        mix(self.rows as u64);
-        self.lengths
-            .iter()
-            .flatten()
-            .for_each(|&l| mix(u64::from(l)));
+        let mut print = Fingerprint::of(self.rows);
+        self.lengths.iter().for_each(|l| print.lengths(l));
         for o in &self.observations {
-            o.name.bytes().for_each(|b| mix(u64::from(b)));
-            mix(o.features as u64);
-            o.steps.iter().for_each(|&steps| mix(steps as u64));
-            match &o.values {
-                Values::Numbers(x) => x.iter().for_each(|x| mix(u64::from(x.to_bits()))),
-                Values::Bytes(x) => x.iter().for_each(|&x| mix(u64::from(x))),
-            }
-            o.present.iter().flatten().for_each(|&p| mix(u64::from(p)));
+            print.begin(o);
+            print.values(&o.values);
+            o.present.iter().for_each(|p| print.present(p));
         }
-        hash
+        print.hash
     }
 
     /// How many samples.
@@ -343,6 +332,49 @@ impl Dataset {
             }
             found => Ok(found),
         }
+    }
+}
+
+/// The number of a data set, from its parts in their order: FNV-1a over whole words, quick, and the same on every machine.
+pub(super) struct Fingerprint {
+    pub(super) hash: u64,
+}
+
+impl Fingerprint {
+    /// Of so many samples.
+    pub fn of(rows: usize) -> Self {
+        let mut print = Fingerprint {
+            hash: 0xcbf2_9ce4_8422_2325,
+        };
+        print.mix(rows as u64);
+        print
+    }
+
+    fn mix(&mut self, word: u64) {
+        self.hash = (self.hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+        self.hash ^= self.hash >> 32;
+    }
+
+    pub fn lengths(&mut self, lengths: &[u32]) {
+        lengths.iter().for_each(|&l| self.mix(u64::from(l)));
+    }
+
+    /// What an observation is called and looks like.
+    pub fn begin(&mut self, o: &Observation) {
+        o.name.bytes().for_each(|b| self.mix(u64::from(b)));
+        self.mix(o.features as u64);
+        o.steps.iter().for_each(|&steps| self.mix(steps as u64));
+    }
+
+    pub fn values(&mut self, values: &Values) {
+        match values {
+            Values::Numbers(x) => x.iter().for_each(|x| self.mix(u64::from(x.to_bits()))),
+            Values::Bytes(x) => x.iter().for_each(|&x| self.mix(u64::from(x))),
+        }
+    }
+
+    pub fn present(&mut self, present: &[bool]) {
+        present.iter().for_each(|&p| self.mix(u64::from(p)));
     }
 }
 

@@ -121,6 +121,12 @@ pub enum DataError {
         /// The series.
         name: String,
     },
+    /// Ranks that hold parts of data sets that do not go together.
+    #[error("rank {rank} has other data than rank 0; give all ranks the same file")]
+    OtherShape {
+        /// The rank.
+        rank: usize,
+    },
     /// There is nothing to work on.
     #[error("the data set has no samples")]
     Empty,

@@ -10,6 +10,8 @@ pub struct Observation {
     pub(super) values: Values,
     /// For every sample and step; `None` where every one has it.
     pub(super) present: Option<Vec<bool>>,
+    /// The first sample whose numbers are held: of a batch that several ranks share, each holds those of its own samples.
+    pub(super) first: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -71,7 +73,8 @@ impl Observation {
     /// Writes one sample's numbers with a given distance between them; zeros where they are missing.
     pub fn write(&self, row: usize, to: &mut [f32], stride: usize) {
         let width = self.width();
-        self.values.write(row * width, width, to, stride);
+        self.values
+            .write((row - self.first) * width, width, to, stride);
     }
 
     /// Numbers per sample, all steps included.
@@ -130,8 +133,10 @@ impl<'a> Step<'a> {
         let features = self.features();
         match self.cell(row) {
             Some(cell) => {
-                let values = &self.observation.values;
-                values.write(cell * features, features, to, stride);
+                let observation = self.observation;
+                let before = observation.first * observation.width();
+                let start = cell * features - before;
+                observation.values.write(start, features, to, stride);
             }
             None => (0..features).for_each(|i| to[i * stride] = 0.0),
         }
@@ -139,6 +144,37 @@ impl<'a> Step<'a> {
 }
 
 impl Values {
+    /// Bytes that a number takes.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Values::Numbers(_) => size_of::<f32>(),
+            Values::Bytes(_) => 1,
+        }
+    }
+
+    /// All numbers as they lie in memory.
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Values::Numbers(numbers) => bytemuck::cast_slice(numbers),
+            Values::Bytes(bytes) => bytes,
+        }
+    }
+
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Values::Numbers(numbers) => bytemuck::cast_slice_mut(numbers),
+            Values::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// So many zeros of the same kind.
+    pub(super) fn zeros_like(&self, count: usize) -> Self {
+        match self {
+            Values::Numbers(_) => Values::Numbers(vec![0.0; count]),
+            Values::Bytes(_) => Values::Bytes(vec![0; count]),
+        }
+    }
+
     /// Writes a run of numbers with a given distance between them.
     fn write(&self, start: usize, count: usize, to: &mut [f32], stride: usize) {
         let span = start..start + count;

@@ -86,8 +86,8 @@ pub(crate) struct Batch<'a> {
     pub(super) presence: Presence,
     /// For every message, one or zero for every sample; `None` where all have it.
     masks: Vec<Option<Vec<f32>>>,
-    /// What is added to images, while learning.
-    noise: Option<&'a Noise>,
+    /// What is added to images, while learning, and the samples that it is drawn for.
+    noise: Option<(&'a Noise, &'a [u32])>,
     memory: BatchMemory,
 }
 
@@ -108,15 +108,16 @@ pub(crate) struct BatchMemory {
 }
 
 impl<'a> Batch<'a> {
-    /// The batch with noise on its images.
-    pub fn with_noise(self, noise: &'a Noise) -> Self {
+    /// The batch with noise on its images: that of these samples, which are those of the batch, wherever their rows are now.
+    pub fn with_noise(self, noise: &'a Noise, samples: &'a [u32]) -> Self {
         Batch {
-            noise: Some(noise),
+            noise: Some((noise, samples)),
             ..self
         }
     }
 
-    pub(super) fn noise(&self) -> Option<&'a Noise> {
+    /// The noise, and the sample of each row.
+    pub(super) fn noise(&self) -> Option<(&'a Noise, &'a [u32])> {
         self.noise
     }
 }

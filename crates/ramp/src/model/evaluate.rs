@@ -13,11 +13,31 @@ use std::ops::Range;
 
 /// The most rows that go through the networks together: their activations stay in the second-level cache.
 const BLOCK: usize = 256;
-/// Blocks are dealt to at most this many shards, each with its own sum of gradients. Constants and not the number of
-/// threads: results must not depend on the machine.
+/// Blocks are dealt to this many shards at most, each with its own sum of gradients; of batches of more than 65,536 rows there is one shard for every 16 blocks, so that
+/// there is work for more ranks. Constants and not the number of threads or ranks: results must not depend on the machine.
 const SHARDS: usize = 16;
+const MOST_SHARDS: usize = 1024;
 /// Tapes are kept for the backward pass up to this many numbers, and recomputed beyond.
 const KEEP: usize = 8 << 20;
+
+/// The blocks of so many rows, and how many of them make a shard.
+fn blocks_of(rows: usize) -> (Vec<Range<usize>>, usize) {
+    let block = rows.div_ceil(4).next_multiple_of(16).min(BLOCK);
+    let blocks: Vec<Range<usize>> = (0..rows)
+        .step_by(block.max(1))
+        .map(|start| start..(start + block).min(rows))
+        .collect();
+    let shards = (blocks.len() / 16).clamp(SHARDS, MOST_SHARDS);
+    let per_shard = blocks.len().div_ceil(shards).max(1);
+    (blocks, per_shard)
+}
+
+/// Where the rows of a batch end that each rank takes through the networks.
+pub(crate) fn row_ends(rows: usize, ranks: &dyn Collective) -> Vec<usize> {
+    let (blocks, per_shard) = blocks_of(rows);
+    let shards: Vec<&[Range<usize>]> = blocks.chunks(per_shard).collect();
+    Share::new(&shards, 0, ranks).row_ends().to_vec()
+}
 
 /// The memory of a training step, reused from step to step.
 #[derive(Default)]
@@ -53,12 +73,7 @@ impl Model {
         if space.rows == rows && space.share.ranks() == ranks.ranks() {
             return;
         }
-        let block = rows.div_ceil(4).next_multiple_of(16).min(BLOCK);
-        let blocks: Vec<Range<usize>> = (0..rows)
-            .step_by(block)
-            .map(|start| start..(start + block).min(rows))
-            .collect();
-        let per_shard = blocks.len().div_ceil(SHARDS).max(1);
+        let (blocks, per_shard) = blocks_of(rows);
         let shards: Vec<&[Range<usize>]> = blocks.chunks(per_shard).collect();
         space.share = Share::new(&shards, self.plan.width(), ranks);
         space.shards = shards[space.share.own_shards()]
@@ -274,5 +289,49 @@ impl Model {
             emit(k, eta);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bits of fits depend on how their batches are cut.
+    #[test]
+    fn shards_are_those_of_earlier_versions_up_to_65_536_rows_and_more_beyond() {
+        let shards = |rows: usize| {
+            let (blocks, per_shard) = blocks_of(rows);
+            let ends = blocks.iter().map(|block| block.end);
+            assert!(
+                blocks[0].start == 0 && ends.is_sorted() && blocks[blocks.len() - 1].end == rows
+            );
+            blocks.len().div_ceil(per_shard)
+        };
+        for rows in [1_usize, 100, 1_000, 4_096, 10_000, 65_536] {
+            let block = rows.div_ceil(4).next_multiple_of(16).min(256);
+            let blocks = rows.div_ceil(block);
+            assert_eq!(
+                shards(rows),
+                blocks.div_ceil(blocks.div_ceil(16)),
+                "{rows} rows"
+            );
+        }
+        for (rows, least) in [(131_072, 32), (1 << 20, 256), (1 << 23, 1024)] {
+            assert_eq!(shards(rows), least, "{rows} rows");
+        }
+    }
+
+    #[test]
+    fn ranks_take_all_rows_of_a_batch_in_turn() {
+        use crate::collective::Threads;
+        for rows in [1, 20, 700, 5_000] {
+            for own in Threads::group(3) {
+                let ends = row_ends(rows, &own);
+                assert!(
+                    ends.len() == 3 && ends.is_sorted() && ends[2] == rows,
+                    "{ends:?}"
+                );
+            }
+        }
     }
 }

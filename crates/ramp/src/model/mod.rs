@@ -28,7 +28,7 @@ pub(crate) use chain_step::ChainStep;
 pub use dynamics::{DynamicsInit, Transition};
 pub(crate) use dynamics::{Shown, linalg};
 pub use error::{ArrayProblem, ModelError};
-pub(crate) use evaluate::Workspace;
+pub(crate) use evaluate::{Workspace, row_ends};
 pub(crate) use noise::Noise;
 pub use spec::{Initialisation, ModelSpec, TreeSpec};
 pub use stored::Registry;

@@ -19,10 +19,8 @@ pub(crate) struct Noise {
 impl Noise {
     /// Noise of so many standard deviations of an image's pixels (the root of their mean variance over samples); `None` where there is no image.
     pub fn new(bound: &Bound<'_>, samples: &[u32], share: f64, seed: u64) -> Option<Self> {
-        let stride = samples.len().div_ceil(MEASURED).max(1);
-        let chosen: Vec<usize> = (samples.iter().step_by(stride))
-            .map(|&n| n as usize)
-            .collect();
+        let chosen = Noise::measured(samples);
+        let chosen: Vec<usize> = chosen.into_iter().map(|n| n as usize).collect();
         let spread = (0..bound.observations())
             .map(|index| {
                 let step = bound.observation(index);
@@ -50,6 +48,12 @@ impl Noise {
             step: 0,
             spread,
         })
+    }
+
+    /// Those of some samples that tell how much pixels vary; of these, all do.
+    pub fn measured(samples: &[u32]) -> Vec<u32> {
+        let stride = samples.len().div_ceil(MEASURED).max(1);
+        samples.iter().copied().step_by(stride).collect()
     }
 
     /// The noise of a step.

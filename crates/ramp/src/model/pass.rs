@@ -311,9 +311,8 @@ impl Model {
                         for (r, row) in block_rows.clone().enumerate() {
                             let to = &mut input[start + r * row_step..];
                             observation.write(batch.samples[row] as usize, to, step);
-                            if let Some(noise) = batch.noise() {
-                                let sample = batch.samples[row];
-                                noise.add(*index, sample, *features, to, step);
+                            if let Some((noise, samples)) = batch.noise() {
+                                noise.add(*index, samples[row], *features, to, step);
                             }
                             if *flag {
                                 let shows = batch.shows(*index, row);

@@ -166,6 +166,11 @@ pub enum TrainError {
         "the ranks no longer have the same weights, as can be where processors differ; --resume goes on from the last checkpoint, on machines of one kind"
     )]
     WeightsDiffer,
+    /// Data that is dealt to other ranks than those that train.
+    #[error(
+        "the data is dealt to other ranks than those that train; give Trainer::ranks those that Dealt::new was given"
+    )]
+    DealtToOthers,
     /// Another rank could not go on, and has said why.
     #[error("another rank could not go on, and says why")]
     RankFailed,

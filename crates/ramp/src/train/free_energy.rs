@@ -6,8 +6,8 @@ use super::problem::{Group, Identity, Problem};
 use super::spec::TrainSpec;
 use super::trainer::is_lost;
 use crate::collective::Collective;
-use crate::data::Dataset;
-use crate::model::{Bound, Model, Noise, Workspace};
+use crate::data::{Dataset, Gather};
+use crate::model::{Bound, Model, Noise, Workspace, row_ends};
 use crate::objective::{FreeEnergy, Mixture};
 use crate::{Error, Result};
 
@@ -18,11 +18,12 @@ const MET: usize = 1000;
 
 pub(super) struct FreeEnergyProblem<'a> {
     model: &'a mut Model,
-    data: &'a Dataset,
+    data: &'a dyn Gather,
     bound: Bound<'a>,
     batches: Batches,
-    /// What is added to images.
+    /// What is added to images, once it is known how much.
     noise: Option<Noise>,
+    unmeasured: Option<Unmeasured>,
     validation: Vec<u32>,
     /// The training samples that these are scored against.
     met: Vec<u32>,
@@ -36,24 +37,74 @@ pub(super) struct FreeEnergyProblem<'a> {
     /// The memory of steps and that of evaluations, reused.
     step: Workspace,
     evaluation: Workspace,
+    /// Where samples are dealt to ranks: those of the last step and of the last evaluation, as far as this rank needs them.
+    of_step: Travelled,
+    of_evaluation: Travelled,
+}
+
+/// Noise that is asked for. The first step measures how much that is: then ranks know that they train the same, and gather the same.
+struct Unmeasured {
+    /// Those that tell how much pixels vary.
+    samples: Vec<u32>,
+    share: f64,
+    seed: u64,
+}
+
+impl Unmeasured {
+    fn measure(self, model: &Model, data: &dyn Gather) -> Result<Option<Noise>> {
+        let few = data.gather(&self.samples)?;
+        let rows: Vec<u32> = (0..self.samples.len() as u32).collect();
+        Ok(Noise::new(&model.bind(&few)?, &rows, self.share, self.seed))
+    }
+}
+
+/// Samples that came from other ranks for a batch.
+#[derive(Default)]
+struct Travelled {
+    samples: Vec<u32>,
+    data: Dataset,
+    /// The rows of the batch: each sample is in its place.
+    rows: Vec<u32>,
+}
+
+impl Travelled {
+    /// Has these samples; they do not travel twice where one batch is like the other.
+    fn fetch(&mut self, data: &dyn Gather, samples: &[u32], ranks: &dyn Collective) -> Result<()> {
+        let Some(dealt) = data.dealt().filter(|_| self.samples != samples) else {
+            return Ok(());
+        };
+        // The old ones are given up first.
+        self.data = Dataset::new();
+        self.data = dealt.deal(samples, &row_ends(samples.len(), ranks))?;
+        self.samples.clear();
+        self.samples.extend_from_slice(samples);
+        self.rows.clear();
+        self.rows.extend(0..samples.len() as u32);
+        Ok(())
+    }
 }
 
 impl<'a> FreeEnergyProblem<'a> {
     pub fn new(
         model: &'a mut Model,
-        data: &'a Dataset,
+        data: &'a dyn Gather,
         spec: &TrainSpec,
         ranks: &'a dyn Collective,
     ) -> Result<Self> {
-        let bound = model.bind(data)?;
+        let bound = model.bind(data.here())?;
+        if (data.dealt()).is_some_and(|dealt| dealt.ranks().ranks() != ranks.ranks()) {
+            return Err(TrainError::DealtToOthers.into());
+        }
         let Split {
             training,
             validation,
             ..
-        } = split(spec, bound.rows())?;
-        let noise = (spec.noise > 0.0)
-            .then(|| Noise::new(&bound, &training, spec.noise, spec.seed))
-            .flatten();
+        } = split(spec, data.rows())?;
+        let unmeasured = (spec.noise > 0.0).then(|| Unmeasured {
+            samples: Noise::measured(&training),
+            share: spec.noise,
+            seed: spec.seed,
+        });
         let steps = model.tree().time_axis().map_or(1, |t| t.steps());
         let most = (MET / steps).max(100);
         let stride = training.len().div_ceil(most);
@@ -66,7 +117,8 @@ impl<'a> FreeEnergyProblem<'a> {
             even_rates: spec.even_rates,
             ranks,
             batches: Batches::new(spec.clone(), training, (observations, series)),
-            noise,
+            noise: None,
+            unmeasured,
             model,
             data,
             bound,
@@ -75,6 +127,8 @@ impl<'a> FreeEnergyProblem<'a> {
             scored: (vec![], vec![]),
             step: Workspace::default(),
             evaluation: Workspace::default(),
+            of_step: Travelled::default(),
+            of_evaluation: Travelled::default(),
         })
     }
 }
@@ -104,9 +158,21 @@ impl Problem for FreeEnergyProblem<'_> {
     fn step(&mut self, iteration: usize, gradient: &mut [f32]) -> Result<f64> {
         let drawn = self.batches.draw(iteration);
         let memory = std::mem::take(&mut self.step.batch);
-        let batch = (self.model).batch_with(&self.bound, drawn.samples, drawn.mask, memory);
+        if let Some(noise) = self.unmeasured.take() {
+            self.noise = noise.measure(self.model, self.data)?;
+        }
+        self.of_step.fetch(self.data, drawn.samples, self.ranks)?;
+        let travelled = match self.data.dealt() {
+            Some(_) => Some(self.model.bind(&self.of_step.data)?),
+            None => None,
+        };
+        let (bound, samples) = match &travelled {
+            Some(bound) => (bound, &self.of_step.rows[..]),
+            None => (&self.bound, drawn.samples),
+        };
+        let batch = (self.model).batch_with(bound, samples, drawn.mask, memory);
         let batch = match &mut self.noise {
-            Some(noise) => batch.with_noise(noise.of_step(iteration)),
+            Some(noise) => batch.with_noise(noise.of_step(iteration), drawn.samples),
             None => batch,
         };
         let mixture = Mixture {
@@ -138,7 +204,16 @@ impl Problem for FreeEnergyProblem<'_> {
             drawn.clear();
             drawn.extend(rows as u32..both.len() as u32);
             let memory = std::mem::take(&mut self.evaluation.batch);
-            let batch = self.model.batch_with(&self.bound, both, None, memory);
+            self.of_evaluation.fetch(self.data, both, self.ranks)?;
+            let travelled = match self.data.dealt() {
+                Some(_) => Some(self.model.bind(&self.of_evaluation.data)?),
+                None => None,
+            };
+            let (bound, both) = match &travelled {
+                Some(bound) => (bound, &self.of_evaluation.rows[..]),
+                None => (&self.bound, &both[..]),
+            };
+            let batch = self.model.batch_with(bound, both, None, memory);
             let mixture = Mixture {
                 drawn: Some(drawn),
                 population: Some(self.population),
@@ -173,7 +248,7 @@ impl Problem for FreeEnergyProblem<'_> {
         let model = serde_json::to_value(self.model.spec());
         Ok(Identity {
             model: model.map_err(TrainError::Description)?,
-            samples: self.bound.rows(),
+            samples: self.data.rows(),
             data: self.data.fingerprint(),
         })
     }

@@ -65,6 +65,7 @@ pub use error::{CheckpointFault, TrainError};
 pub use observer::{Control, Event, Observer};
 pub use optimizer::Optimizer;
 pub use problem::{Group, Identity, Problem};
+pub use ranks::{same_on_all, same_version};
 pub use records::{Record, Records, read_records, records_file};
 pub use schedule::{Decay, Schedule};
 pub use spec::TrainSpec;

@@ -3,12 +3,13 @@
 use super::{Control, Event, Fit, Record, TrainSpec, Trainer};
 use crate::Result;
 use crate::collective::Threads;
-use crate::data::Dataset;
+use crate::data::{Dataset, Dealt};
 use crate::graph::FactorTree;
 use crate::model::Model;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Numbers with a fifth of them missing.
 fn gappy(count: usize, seed: u64) -> Vec<f32> {
@@ -59,35 +60,80 @@ fn chain(rows: usize) -> (Model, Dataset) {
     (model, data)
 }
 
+/// Images of four pixels, some of them missing, beside a number.
+fn images(rows: usize) -> (Model, Dataset) {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut pixels = || -> Vec<u8> {
+        (0..rows * 4)
+            .map(|_| rng.random_range(0..=255_u8))
+            .collect()
+    };
+    let there = (0..rows).map(|n| n % 7 > 0).collect();
+    let data = Dataset::new()
+        .observe_bytes("x1", 4, pixels(), Some(there))
+        .and_then(|data| data.observe_bytes("x2", 4, pixels(), None))
+        .and_then(|data| data.observe("x3", 1, gappy(rows, 1)))
+        .unwrap();
+    let model = Model::builder(FactorTree::star(3).unwrap())
+        .build(&data)
+        .unwrap();
+    (model, data)
+}
+
 /// What a training leaves: weights and records, bit for bit.
 type Left = (Vec<u32>, Vec<Record>);
 
-/// Trains by so many ranks, each with a copy of the model; `stop` says at which iteration which rank wishes to stop.
+/// Trains by so many ranks, each with a copy of the model and all samples; `stop` says at which iteration which rank wishes to stop.
 fn train(
+    ranks: usize,
+    scene: &(Model, Dataset),
+    spec: &TrainSpec,
+    folder: Option<&Path>,
+    stop: Option<(usize, usize)>,
+) -> Vec<Result<Left>> {
+    train_on(ranks, scene, spec, folder, stop, false)
+}
+
+/// [`train`], each rank perhaps with some of the samples only: the later ones with more.
+fn train_on(
     ranks: usize,
     (model, data): &(Model, Dataset),
     spec: &TrainSpec,
     folder: Option<&Path>,
     stop: Option<(usize, usize)>,
+    dealt: bool,
 ) -> Vec<Result<Left>> {
     let of_rank = |own: Threads| -> Result<Left> {
         use crate::collective::Collective;
+        let own: Arc<dyn Collective> = Arc::new(own);
         let rank = own.rank();
         let mut model = model.clone();
-        let mut trainer = Trainer::new(spec.clone())?.threads(1).ranks(&own).observer(
-            move |event: &Event<'_>| match (event, stop) {
+        let part = match dealt {
+            true => {
+                let until = |r: usize| (data.rows() * r * (r + 1) / ranks / (ranks + 1)) as u32;
+                let part: Vec<u32> = (until(rank)..until(rank + 1)).collect();
+                Some(Dealt::new(data.select(&part), own.clone())?)
+            }
+            false => None,
+        };
+        let mut trainer = Trainer::new(spec.clone())?
+            .threads(1)
+            .ranks(&*own)
+            .observer(move |event: &Event<'_>| match (event, stop) {
                 (Event::Step { record, .. }, Some((who, when)))
                     if rank == who && record.iteration == when =>
                 {
                     Control::Stop
                 }
                 _ => Control::Continue,
-            },
-        );
+            });
         if let Some(folder) = folder {
             trainer = trainer.checkpoints(folder, 4);
         }
-        let Fit { records, .. } = trainer.fit(&mut model, data)?;
+        let Fit { records, .. } = match &part {
+            Some(part) => trainer.fit(&mut model, part)?,
+            None => trainer.fit(&mut model, data)?,
+        };
         drop(trainer);
         let bits = model.parameters().iter().map(|p| p.to_bits()).collect();
         Ok((bits, records))
@@ -125,7 +171,12 @@ fn any_number_of_ranks_gives_the_bits_of_one() {
         clip: Some(0.1),
         ..TrainSpec::default()
     };
+    let noisy = TrainSpec {
+        noise: 0.5,
+        ..gaps.clone()
+    };
     for (what, scene, spec) in [
+        ("noise on images", images(1500), &noisy),
         ("a tree with gaps", tree(1000, true), &gaps),
         ("a tree of many rows", tree(2600, false), &whole),
         ("a tree of many rows with gaps", tree(2600, true), &whole),
@@ -137,14 +188,14 @@ fn any_number_of_ranks_gives_the_bits_of_one() {
             .and_then(|mut trainer| trainer.fit(&mut alone, &scene.1))
             .unwrap();
         let bits: Vec<u32> = alone.parameters().iter().map(|p| p.to_bits()).collect();
-        for ranks in 1..5 {
-            for (rank, left) in train(ranks, &scene, spec, None, None)
-                .into_iter()
-                .enumerate()
-            {
+        let all = (1..5).map(|ranks| (ranks, false));
+        for (ranks, dealt) in all.chain([(2, true), (3, true)]) {
+            let all = train_on(ranks, &scene, spec, None, None, dealt);
+            for (rank, left) in all.into_iter().enumerate() {
                 let (weights, records) = left.unwrap();
-                assert!(weights == bits, "{what}: rank {rank} of {ranks}");
-                assert_eq!(records, fit.records, "{what}: rank {rank} of {ranks}");
+                let which = format!("{what}: rank {rank} of {ranks}, dealt: {dealt}");
+                assert!(weights == bits, "{which}");
+                assert_eq!(records, fit.records, "{which}");
             }
         }
     }
@@ -281,5 +332,37 @@ fn a_rank_that_dies_ends_all_and_the_rest_goes_on_from_the_checkpoint() {
     });
     for left in train(2, &scene, &spec, Some(folder.path()), None) {
         assert!(left.unwrap() == whole);
+    }
+}
+
+/// The first thing that ranks say to each other: all of them stop, whichever differs.
+#[test]
+fn a_rank_of_another_version_stops_all() {
+    use crate::collective::Collective;
+    use crate::train::same_version;
+    for differs in [None, Some(0), Some(1), Some(2)] {
+        std::thread::scope(|scope| {
+            for own in Threads::group(3) {
+                scope.spawn(move || {
+                    let version = match differs == Some(own.rank()) {
+                        true => "0.0.1-forged",
+                        false => env!("CARGO_PKG_VERSION"),
+                    };
+                    let said = same_version(&own, version).map_err(|e| e.to_string());
+                    // Where rank 0 is the odd one, rank 1 is the first that has another.
+                    let wanted = differs.map(|rank| rank.max(1));
+                    match (said, wanted) {
+                        (Ok(()), None) => {}
+                        (Err(said), Some(rank)) => {
+                            let wanted = format!(
+                                "rank {rank} has another version of this software than rank 0"
+                            );
+                            assert!(said.starts_with(&wanted), "{said}");
+                        }
+                        (said, wanted) => panic!("{said:?} {wanted:?}"),
+                    }
+                });
+            }
+        });
     }
 }

@@ -7,17 +7,12 @@ use super::problem::Identity;
 use super::records::Records;
 use super::spec::TrainSpec;
 use crate::Result;
-use crate::collective::{Collective, all_gather, broadcast_bytes};
+use crate::collective::{Collective, broadcast_bytes, gather_numbers};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// What ranks compare, each with a word for it.
-const COMPARED: [&str; 4] = [
-    "another version of this software",
-    "other training settings",
-    "other data",
-    "another model",
-];
+/// What ranks say of their software.
+const VERSION: &str = "another version of this software";
 
 /// A number that differs where bytes do.
 fn fingerprint(bytes: &[u8]) -> u64 {
@@ -27,40 +22,64 @@ fn fingerprint(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(first)
 }
 
-/// Makes sure that all ranks train the same: each says what differs, and all stop together.
-pub(super) fn compare(
-    ranks: &dyn Collective,
-    identity: &Identity,
-    spec: &TrainSpec,
-    parameters: &[f32],
-) -> Result<()> {
-    let text = |value: serde_json::Result<String>| value.map_err(TrainError::Description);
-    let settings = text(serde_json::to_string(spec))?;
-    let model = text(serde_json::to_string(&identity.model))?;
-    let model = [model.as_bytes(), bytemuck::cast_slice(parameters)].concat();
-    let data = [identity.samples as u64, identity.data];
-    let own = [
-        fingerprint(env!("CARGO_PKG_VERSION").as_bytes()),
-        fingerprint(settings.as_bytes()),
-        // Data decide what models begin as.
-        fingerprint(bytemuck::cast_slice(&data)),
-        fingerprint(&model),
-    ];
-    let each = own.len();
-    let ends: Vec<usize> = (1..=ranks.ranks()).map(|r| r * each).collect();
-    let mut all = vec![0; each * ranks.ranks()];
-    all[ranks.rank() * each..][..each].copy_from_slice(&own);
-    all_gather(ranks, &mut all, &ends)?;
-    for (rank, said) in all.chunks_exact(each).enumerate() {
-        if let Some(at) = (0..each).find(|&at| said[at] != all[at]) {
+/// Makes sure that all ranks say the same of some things: each comes with the words for a rank that says something else than rank 0, and the first that
+/// differs is the error that all of them get.
+///
+/// ```
+/// use ramp::collective::{Collective, Threads};
+/// use ramp::train::same_on_all;
+/// std::thread::scope(|scope| {
+///     for rank in Threads::group(2) {
+///         scope.spawn(move || {
+///             let seed = [7, rank.rank() as u8];
+///             let said = same_on_all(&rank, &[("another seed", &seed)]);
+///             assert!(said.unwrap_err().to_string().starts_with("rank 1 has another seed than rank 0"));
+///         });
+///     }
+/// });
+/// ```
+pub fn same_on_all(ranks: &dyn Collective, said: &[(&'static str, &[u8])]) -> Result<()> {
+    let own: Vec<u64> = said.iter().map(|(_, bytes)| fingerprint(bytes)).collect();
+    let all = gather_numbers(ranks, &own)?;
+    for (rank, other) in all.chunks_exact(own.len().max(1)).enumerate() {
+        if let Some(at) = (0..own.len()).find(|&at| other[at] != all[at]) {
             return Err(TrainError::RanksDiffer {
                 rank,
-                what: COMPARED[at],
+                what: said[at].0,
             }
             .into());
         }
     }
     Ok(())
+}
+
+/// Makes sure that all ranks run the same version of some software: what they say to each other is no part of its promises. To be the first that they do.
+pub fn same_version(ranks: &dyn Collective, version: &str) -> Result<()> {
+    same_on_all(ranks, &[(VERSION, version.as_bytes())])
+}
+
+/// Makes sure that all ranks train the same: each says what differs, and all stop together.
+pub(super) fn compare(
+    ranks: &dyn Collective,
+    identity: &Identity,
+    (spec, ends_at, measure_start): (&TrainSpec, Option<usize>, bool),
+    parameters: &[f32],
+) -> Result<()> {
+    let text = |value: serde_json::Result<String>| value.map_err(TrainError::Description);
+    let settings = text(serde_json::to_string(&(spec, ends_at, measure_start)))?;
+    let model = text(serde_json::to_string(&identity.model))?;
+    let model = [model.as_bytes(), bytemuck::cast_slice(parameters)].concat();
+    let data = [identity.samples as u64, identity.data];
+    same_version(ranks, env!("CARGO_PKG_VERSION"))?;
+    same_on_all(
+        ranks,
+        &[
+            ("other training settings", settings.as_bytes()),
+            // Data decide what models begin as.
+            ("other data", bytemuck::cast_slice(&data)),
+            ("another model", &model),
+        ],
+    )
 }
 
 /// Makes sure that all ranks still have the same weights: processors that round in other ways would drift apart.

@@ -6,7 +6,7 @@
 
 use super::{Event, Observer, TrainSpec, Trainer};
 use crate::Result;
-use crate::data::Dataset;
+use crate::data::Gather;
 use crate::model::{DynamicsInit, Model};
 
 /// Sequences that starts learn from.
@@ -50,7 +50,7 @@ pub fn trial_steps(model: &Model, spec: &TrainSpec) -> usize {
 /// [`TrainError::Interrupted`](super::TrainError::Interrupted); they take all threads unless told otherwise.
 pub fn start_chain(
     model: &mut Model,
-    data: &Dataset,
+    data: &dyn Gather,
     samples: &[u32],
     spec: &TrainSpec,
     threads: Option<usize>,
@@ -63,7 +63,7 @@ pub fn start_chain(
         return Ok(vec![]);
     };
     let chosen: Vec<u32> = samples.iter().copied().take(SEQUENCES).collect();
-    let few = data.select(&chosen);
+    let few = data.gather(&chosen)?;
     let all: Vec<u32> = (0..chosen.len() as u32).collect();
     let mut short = spec.clone().lasting(trial_iterations(spec));
     (short.holdout, short.validation) = (0.0, 0.0);
@@ -101,6 +101,7 @@ pub fn start_chain(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Dataset;
     use crate::graph::{FactorTree, Tying};
     use crate::model::Initialisation;
     use crate::train::Control;

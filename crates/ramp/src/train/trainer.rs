@@ -12,7 +12,7 @@ use super::schedule::Schedule;
 use super::spec::TrainSpec;
 use super::stop::{Stop, enough};
 use crate::collective::{Collective, Single};
-use crate::data::Dataset;
+use crate::data::Gather;
 use crate::model::Model;
 use crate::{Error, Result};
 use std::path::PathBuf;
@@ -80,9 +80,9 @@ pub struct Trainer<'a, M: ?Sized = Model> {
 }
 
 impl Trainer<'_> {
-    /// Trains a model by its free energy on a data set. On an error its weights are those of the last good step, and the last
-    /// checkpoint stays.
-    pub fn fit(&mut self, model: &mut Model, data: &Dataset) -> Result<Fit> {
+    /// Trains a model by its free energy on a data set, or on one that is [`Dealt`](crate::data::Dealt) to the ranks that train. On an error its weights are
+    /// those of the last good step, and the last checkpoint stays.
+    pub fn fit(&mut self, model: &mut Model, data: &dyn Gather) -> Result<Fit> {
         let mut problem = FreeEnergyProblem::new(model, data, &self.spec, self.ranks)?;
         self.train(&mut problem)
     }
@@ -272,7 +272,8 @@ impl<'a, M: ?Sized> Trainer<'a, M> {
         }
         let identity = problem.identity()?;
         if !alone {
-            ranks::compare(self.ranks, &identity, &self.spec, problem.parameters())?;
+            let settings = (&self.spec, self.ends_at, self.measure_start);
+            ranks::compare(self.ranks, &identity, settings, problem.parameters())?;
         }
         let mut file = None;
         let mut begin = || -> Result<Beginning> {

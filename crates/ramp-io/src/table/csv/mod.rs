@@ -1,6 +1,7 @@
 //! Text tables: CSV, TSV and their relatives. Cells are kept as they are spelled, so that `007` and `1.50` are written back as
 //! they came.
 
+pub(crate) mod cut;
 mod dialect;
 mod rows;
 mod write;
@@ -12,11 +13,13 @@ use super::{TableError, TableReader};
 use crate::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use cut::{State, Walk};
 use rayon::prelude::*;
 use rows::{Fault, Layout};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,6 +48,8 @@ pub(super) struct CsvReader {
     at: u64,
     ended: bool,
     bytes: u64,
+    /// Where reading ends, if not at the end of the file.
+    until: Option<u64>,
     /// Rows that nobody has asked for yet.
     waiting: VecDeque<RecordBatch>,
 }
@@ -66,6 +71,7 @@ impl CsvReader {
             at: 0,
             ended: false,
             bytes,
+            until: None,
             waiting: VecDeque::new(),
         };
         this.find_first_line()?;
@@ -102,11 +108,51 @@ impl CsvReader {
     fn fill(&mut self, wanted: usize) -> Result<()> {
         let lacking = wanted.saturating_sub(self.buffer.len()) as u64;
         if lacking > 0 && !self.ended {
-            let read = (&mut self.file).take(lacking).read_to_end(&mut self.buffer);
+            let here = self.at + self.buffer.len() as u64;
+            let left = self.until.map_or(u64::MAX, |end| end.saturating_sub(here));
+            let asked = lacking.min(left);
+            let read = (&mut self.file).take(asked).read_to_end(&mut self.buffer);
             let read = read.map_err(|e| cannot_read(&self.path, e))?;
             self.ended = (read as u64) < lacking;
         }
         Ok(())
+    }
+
+    /// Where the rows behind the header lie.
+    pub(super) fn body(&self) -> Range<u64> {
+        self.at..self.bytes.max(self.at)
+    }
+
+    /// Reads on at another place, at which a row begins, and up to one at which another does.
+    pub(super) fn only(&mut self, bytes: Range<u64>) -> Result<()> {
+        let place = self.file.seek(SeekFrom::Start(bytes.start));
+        place.map_err(|e| cannot_read(&self.path, e))?;
+        self.buffer.clear();
+        self.waiting.clear();
+        (self.at, self.until, self.ended) = (bytes.start, Some(bytes.end), false);
+        Ok(())
+    }
+
+    /// What some bytes do to the state that they are read in.
+    pub(super) fn walk(&self, bytes: Range<u64>) -> Result<Walk> {
+        let mut walk = Walk::default();
+        let mut read = pieces_of(&self.path, bytes)?;
+        let mut piece = vec![];
+        loop {
+            piece.clear();
+            read(&mut piece).map_err(|e| cannot_read(&self.path, e))?;
+            if piece.is_empty() {
+                return Ok(walk);
+            }
+            walk.through(&piece, self.layout.separator());
+        }
+    }
+
+    /// Where the next row begins, seen from a place that is in some state.
+    pub(super) fn next_row(&self, from: u64, state: State) -> Result<u64> {
+        let read = pieces_of(&self.path, from..self.bytes)?;
+        let passed = cut::next_row(state, self.layout.separator(), read);
+        Ok(from + passed.map_err(|e| cannot_read(&self.path, e))?)
     }
 
     fn forget(&mut self, bytes: usize) {
@@ -278,6 +324,23 @@ impl TableReader for CsvReader {
     fn progress(&self) -> Option<f64> {
         (self.bytes > 0).then(|| (self.at as f64 / self.bytes as f64).min(1.0))
     }
+}
+
+/// Hands out bytes of a file, some at a time and none at their end.
+fn pieces_of(
+    path: &Path,
+    bytes: Range<u64>,
+) -> Result<impl FnMut(&mut Vec<u8>) -> io::Result<()> + use<>> {
+    let mut file = File::open(path).map_err(|e| cannot_read(path, e))?;
+    let place = file.seek(SeekFrom::Start(bytes.start));
+    place.map_err(|e| cannot_read(path, e))?;
+    let mut left = bytes.end.saturating_sub(bytes.start);
+    Ok(move |piece: &mut Vec<u8>| {
+        let asked = left.min(BLOCK as u64);
+        let read = (&mut file).take(asked).read_to_end(piece)?;
+        left -= read as u64;
+        Ok(())
+    })
 }
 
 /// Cuts lines into pieces of about equal size, with the place of each.

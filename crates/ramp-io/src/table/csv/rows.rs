@@ -67,6 +67,10 @@ impl Layout {
         self
     }
 
+    pub(super) fn separator(&self) -> u8 {
+        self.separator
+    }
+
     /// Whether commas separate cells.
     pub(super) fn has_commas(&self) -> bool {
         self.separator == b','

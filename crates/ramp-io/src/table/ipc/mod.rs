@@ -25,6 +25,7 @@ use needed::needed;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,6 +48,9 @@ pub(super) struct IpcReader {
     dictionaries: HashMap<i64, ArrayRef>,
     /// Rows that nobody has asked for yet, as the file has them.
     waiting: Option<RecordBatch>,
+    /// The row that comes next in the file, and those that are asked for.
+    row: u64,
+    wanted: Range<u64>,
 }
 
 /// What a file's schema says.
@@ -136,7 +140,30 @@ impl IpcReader {
             decoded,
             dictionaries: HashMap::new(),
             waiting: None,
+            row: 0,
+            wanted: 0..u64::MAX,
         })
+    }
+
+    /// How many rows a file has, from the descriptions of its batches.
+    pub(super) fn count(path: &Path) -> Result<u64> {
+        let mut counted = Self::open(path, None)?;
+        let damaged = |why| unusable(path, why);
+        let mut rows = 0_u64;
+        while let Some(envelope) = counted.messages.next().map_err(damaged)? {
+            let message = envelope.message().map_err(damaged)?;
+            if let Some(batch) = message.header_as_record_batch() {
+                let own = u64::try_from(batch.length()).ok();
+                let all = own.and_then(|own| rows.checked_add(own));
+                rows = all.ok_or_else(|| damaged(Damage::Rows))?;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Reads only these rows: batches that have none of them are passed over.
+    pub(super) fn only(&mut self, rows: Range<u64>) {
+        self.wanted = rows;
     }
 
     /// Reads messages up to the next batch that has rows; none after the last.
@@ -167,6 +194,11 @@ impl IpcReader {
                 MessageHeader::RecordBatch => {
                     let header = message.header_as_record_batch();
                     let header = header.ok_or_else(|| damaged(Damage::Damaged))?;
+                    let first = self.row;
+                    self.row = first.saturating_add(u64::try_from(header.length()).unwrap_or(0));
+                    if self.row <= self.wanted.start || first >= self.wanted.end {
+                        continue;
+                    }
                     let needed = needed(&self.file_schema, &self.decoded, &header);
                     let body = self.messages.body(&envelope, needed).map_err(damaged)?;
                     check_batch(&header, &body).map_err(damaged)?;
@@ -180,8 +212,11 @@ impl IpcReader {
                             &version,
                         )
                     })?;
-                    if batch.num_rows() > 0 {
-                        return Ok(Some(batch));
+                    let all = batch.num_rows();
+                    let within = |row: u64| (row.saturating_sub(first) as usize).min(all);
+                    let (from, to) = (within(self.wanted.start), within(self.wanted.end));
+                    if from < to {
+                        return Ok(Some(batch.slice(from, to - from)));
                     }
                 }
                 _ => return Err(damaged(Damage::Damaged)),

@@ -20,6 +20,7 @@ use parquet::arrow::parquet_to_arrow_schema;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use rayon::prelude::*;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,7 +39,9 @@ pub(super) struct ParquetReader {
     group: usize,
     left_in_group: usize,
     rows: u64,
+    /// The row to be decoded next, and those that are asked for.
     row: usize,
+    wanted: Range<usize>,
 }
 
 impl ParquetReader {
@@ -109,16 +112,31 @@ impl ParquetReader {
             left_in_group: 0,
             rows,
             row: 0,
+            wanted: 0..usize::MAX,
         })
+    }
+
+    /// Reads only these rows: row groups that have none of them are passed over.
+    pub(super) fn only(&mut self, rows: Range<usize>) {
+        self.wanted = rows;
     }
 
     /// Opens the next row group that has rows; false after the last.
     fn open_group(&mut self) -> Result<bool> {
+        if self.row >= self.wanted.end {
+            return Ok(false);
+        }
         while self.left_in_group == 0 {
             let Some(group) = self.metadata.row_groups().get(self.group) else {
                 return Ok(false);
             };
-            self.left_in_group = usize::try_from(group.num_rows()).unwrap_or(0);
+            let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+            if self.row + rows <= self.wanted.start {
+                self.row += rows;
+                self.group += 1;
+                continue;
+            }
+            self.left_in_group = rows;
             let at_once = rows_at_once(self.schema.fields().len());
             for part in &mut self.parts {
                 part.open(&self.path, &self.metadata, self.group, at_once)?;
@@ -170,10 +188,20 @@ impl TableReader for ParquetReader {
     }
 
     fn next(&mut self, rows: usize) -> Result<Option<RecordBatch>> {
-        let all = match self.waiting.take() {
-            Some(waiting) => waiting,
-            None if rows == 0 || !self.open_group()? => return Ok(None),
-            None => self.decode()?,
+        let all = loop {
+            match self.waiting.take() {
+                Some(waiting) => break waiting,
+                None if rows == 0 || !self.open_group()? => return Ok(None),
+                None => {
+                    let first = self.row;
+                    let all = self.decode()?;
+                    let within = |row: usize| row.clamp(first, self.row) - first;
+                    let (from, to) = (within(self.wanted.start), within(self.wanted.end));
+                    if from < to {
+                        break all.slice(from, to - from);
+                    }
+                }
+            }
         };
         let count = rows.min(all.num_rows());
         if count < all.num_rows() {

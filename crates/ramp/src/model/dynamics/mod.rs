@@ -22,7 +22,7 @@ pub use transition::{DynamicsInit, Transition};
 use super::plan::Source;
 use super::{Model, ModelError};
 use crate::Result;
-use crate::data::Dataset;
+use crate::data::Gather;
 use chart::Chart;
 use observed::Observed;
 use rand::SeedableRng;
@@ -75,7 +75,7 @@ impl Model {
     /// ```
     pub fn init_dynamics(
         &mut self,
-        data: &Dataset,
+        data: &dyn Gather,
         samples: &[u32],
         init: DynamicsInit,
     ) -> Result<()> {
@@ -85,7 +85,7 @@ impl Model {
     }
 
     /// Finds what [`init_dynamics`](Self::init_dynamics) starts from.
-    pub(crate) fn find_dynamics(&self, data: &Dataset, samples: &[u32]) -> Result<Found> {
+    pub(crate) fn find_dynamics(&self, data: &dyn Gather, samples: &[u32]) -> Result<Found> {
         if !self.tree().is_chain() {
             return Err(ModelError::NoDynamics.into());
         }
@@ -101,7 +101,9 @@ impl Model {
         let count = STEPS.div_ceil(self.nodes.len()).max(SEQUENCES);
         let chosen = sample(&mut rng, samples.len(), samples.len().min(count));
         let chosen: Vec<u32> = chosen.iter().map(|i| samples[i]).collect();
-        let observed = self.observed(data, &chosen, chart.components().max(COMPONENTS))?;
+        let few = data.gather(&chosen)?;
+        let chosen: Vec<u32> = (0..chosen.len() as u32).collect();
+        let observed = self.observed(&few, &chosen, chart.components().max(COMPONENTS))?;
         Ok(Found { observed, rng })
     }
 

@@ -14,7 +14,7 @@ use super::dynamics::{along, principal};
 use super::linalg::cholesky;
 use super::plan::{Source, Terms};
 use crate::Result;
-use crate::data::Dataset;
+use crate::data::{Dataset, Gather};
 use crate::family::AnyFamily;
 use crate::network::NetworkSpec;
 use linear::{LinearTree, Scores};
@@ -82,7 +82,7 @@ impl Model {
     /// assert!(model.init_factors(&data, &(0..90).collect::<Vec<u32>>())?);
     /// # Ok::<(), ramp::Error>(())
     /// ```
-    pub fn init_factors(&mut self, data: &Dataset, samples: &[u32]) -> Result<bool> {
+    pub fn init_factors(&mut self, data: &dyn Gather, samples: &[u32]) -> Result<bool> {
         if !self.has_factors() || samples.len() < FEWEST {
             return Ok(false);
         }
@@ -91,7 +91,9 @@ impl Model {
         let mut chosen = sample(&mut rng, samples.len(), samples.len().min(ROWS)).into_vec();
         chosen.sort_unstable();
         let chosen: Vec<u32> = chosen.into_iter().map(|i| samples[i]).collect();
-        let (projections, scores) = self.scores(data, &chosen)?;
+        let few = data.gather(&chosen)?;
+        let chosen: Vec<u32> = (0..chosen.len() as u32).collect();
+        let (projections, scores) = self.scores(&few, &chosen)?;
         let dims: Vec<usize> = self.nodes.iter().map(|n| n.belief.freedom()).collect();
         if scores.len() != self.features.len() {
             return Ok(false);
@@ -99,7 +101,7 @@ impl Model {
         let Some(tree) = LinearTree::fit(&dims, &self.links(), &scores) else {
             return Ok(false);
         };
-        self.teach_observations(data, &chosen, &tree, &projections);
+        self.teach_observations(&few, &chosen, &tree, &projections);
         self.teach_messages(&tree, &scores, &mut rng);
         Ok(true)
     }
