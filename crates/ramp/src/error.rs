@@ -15,7 +15,7 @@ pub enum Error {
 
     /// Observations that cannot be used as they are.
     #[error(transparent)]
-    Data(#[from] crate::data::DataError),
+    Data(crate::data::DataError),
     /// Beliefs, scores or imputations that cannot be had.
     #[error(transparent)]
     Infer(#[from] crate::infer::InferError),
@@ -46,6 +46,16 @@ pub enum Error {
     /// A file that could not be read or written.
     #[error(transparent)]
     Storage(#[from] crate::storage::StorageError),
+}
+
+impl From<crate::data::DataError> for Error {
+    fn from(error: crate::data::DataError) -> Self {
+        match error {
+            // No fault of the data.
+            crate::data::DataError::Collective(error) => Error::Collective(error),
+            error => Error::Data(error),
+        }
+    }
 }
 
 /// The result of a fallible call of this library.

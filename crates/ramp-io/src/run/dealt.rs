@@ -200,7 +200,7 @@ impl Project {
     /// Some samples as observations, in this order. All ranks call it together, unless one [leads](Self::lead).
     pub fn observed(&self, samples: &[u32]) -> ramp::Result<Dataset> {
         self.ask(|| Asked::Observed(samples.to_vec()))?;
-        self.data.gather(samples)
+        Ok(self.data.gather(samples)?)
     }
 
     /// Some samples as they stand in their file, in this order. All ranks call it together, unless one [leads](Self::lead).
@@ -251,7 +251,7 @@ impl Project {
             broadcast_bytes(&*parts.ranks, &mut asked).map_err(engine)?;
             let asked: Asked = serde_json::from_slice(&asked).map_err(description)?;
             match asked {
-                Asked::Observed(samples) => drop(self.data.gather(&samples)?),
+                Asked::Observed(samples) => drop(self.data.gather(&samples).map_err(engine)?),
                 Asked::Samples(samples) => drop(parts.gather(&self.samples, &samples)?),
                 Asked::Column(name) => drop(self.data.gather_observation(&name)?),
                 Asked::Nothing => return Ok(()),

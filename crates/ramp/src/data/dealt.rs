@@ -3,10 +3,11 @@
 use super::dataset::Fingerprint;
 use super::observation::{Observation, Values};
 use super::{DataError, Dataset};
-use crate::Result;
 use crate::collective::{Collective, CollectiveError, Single, gather_bytes, gather_numbers, span};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
+
+type Result<T, E = DataError> = std::result::Result<T, E>;
 
 /// The most bytes of rows that are on their way at once.
 const ON_THE_WAY: usize = 1 << 27;
@@ -20,7 +21,7 @@ pub trait Gather: Sync {
     fn here(&self) -> &Dataset;
 
     /// Some of the samples, in this order. Where they are dealt, all ranks ask for the same together, and all get them.
-    fn gather(&self, samples: &[u32]) -> Result<Dataset>;
+    fn gather(&self, samples: &[u32]) -> Result<Dataset, CollectiveError>;
 
     /// [`Dataset::fingerprint`] of all samples.
     fn fingerprint(&self) -> u64;
@@ -40,7 +41,7 @@ impl Gather for Dataset {
         self
     }
 
-    fn gather(&self, samples: &[u32]) -> Result<Dataset> {
+    fn gather(&self, samples: &[u32]) -> Result<Dataset, CollectiveError> {
         Ok(self.select(samples))
     }
 
@@ -112,7 +113,7 @@ impl Dealt {
         }
         let said = gather_numbers(&*ranks, &[own.rows as u64, shape.hash])?;
         if let Some(rank) = (0..ranks.ranks()).find(|r| said[2 * r + 1] != said[1]) {
-            return Err(DataError::OtherShape { rank }.into());
+            return Err(DataError::OtherShape { rank });
         }
         let mut ends = vec![];
         for rows in said.chunks_exact(2) {
@@ -172,7 +173,7 @@ impl Dealt {
     }
 
     /// What one process with all samples would say, from their numbers as they pass by rank 0 one variable after the other.
-    fn find_fingerprint(&self) -> std::result::Result<u64, CollectiveError> {
+    fn find_fingerprint(&self) -> Result<u64, CollectiveError> {
         let ranks = &*self.ranks;
         let own = self.own_rows();
         let all = self.ends[ranks.ranks() - 1];
@@ -220,7 +221,7 @@ impl Dealt {
         &self,
         samples: &[u32],
         row_ends: &[usize],
-    ) -> std::result::Result<Dataset, CollectiveError> {
+    ) -> Result<Dataset, CollectiveError> {
         let ranks = &*self.ranks;
         let (count, me) = (ranks.ranks(), ranks.rank());
         let all: Vec<usize> = (0..self.own.observations.len()).collect();
@@ -269,11 +270,7 @@ impl Dealt {
     }
 
     /// Some variables of some samples, to all ranks.
-    fn gather_some(
-        &self,
-        samples: &[u32],
-        which: &[usize],
-    ) -> std::result::Result<Dataset, CollectiveError> {
+    fn gather_some(&self, samples: &[u32], which: &[usize]) -> Result<Dataset, CollectiveError> {
         let form = Form::of(&self.own, which);
         let mut some = form.blank(samples.len(), 0..samples.len());
         let each = form.marks + form.values;
@@ -303,7 +300,7 @@ impl Dealt {
         rows: Range<usize>,
         bytes: usize,
         mut each: impl FnMut(usize, Part<'_>),
-    ) -> std::result::Result<(), CollectiveError> {
+    ) -> Result<(), CollectiveError> {
         if bytes == 0 {
             return Ok(());
         }
@@ -341,12 +338,12 @@ impl Gather for Dealt {
         &self.own
     }
 
-    fn gather(&self, samples: &[u32]) -> Result<Dataset> {
+    fn gather(&self, samples: &[u32]) -> Result<Dataset, CollectiveError> {
         if self.ends.len() == 1 {
             return Ok(self.own.select(samples));
         }
         let all: Vec<usize> = (0..self.own.observations.len()).collect();
-        Ok(self.gather_some(samples, &all)?)
+        self.gather_some(samples, &all)
     }
 
     fn fingerprint(&self) -> u64 {

@@ -127,6 +127,9 @@ pub enum DataError {
         /// The rank.
         rank: usize,
     },
+    /// Another rank that holds a part of the samples is gone.
+    #[error(transparent)]
+    Collective(#[from] crate::collective::CollectiveError),
     /// There is nothing to work on.
     #[error("the data set has no samples")]
     Empty,
