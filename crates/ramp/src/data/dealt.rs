@@ -61,7 +61,7 @@ impl Gather for Dataset {
 ///     for rank in Threads::group(2) {
 ///         scope.spawn(move || {
 ///             // Rank 0 holds the samples 0 and 1, rank 1 the others.
-///             let own = [vec![0.0, 1.0], vec![2.0, 3.0, 4.0]].swap_remove(rank.rank());
+///             let own = [vec![0.0, 1.0], vec![2.0, 3.0, 4.0]][rank.rank()].clone();
 ///             let own = Dataset::new().observe("x", 1, own).unwrap();
 ///             let all = Dealt::new(own, Arc::new(rank)).unwrap();
 ///             let some = all.gather(&[3, 0]).unwrap();
