@@ -83,7 +83,9 @@ pub fn read_samples(bytes: &[u8]) {
     let chain = Chain {
         sequence: names.first().cloned(),
         time: names.get(1).cloned(),
-        step: (bytes.len() % 2 == 0).then_some(1.0),
+        step: (bytes.len() % 2 == 0).then(|| 1.0.into()),
+        window: (bytes.len() % 3 == 0).then_some(4),
+        season: None,
         observe: names.iter().skip(2).cloned().collect(),
     };
     for chain in [None, Some(&chain)] {
