@@ -7,7 +7,7 @@ use crate::table::{Place, TableError, concat_rows, select_columns};
 use crate::{Error, Result};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
-use ramp::collective::{Collective, gather_bytes};
+use ramp::collective::{Collective, ends_of, gather_bytes, span};
 use ramp::train::TrainError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -36,10 +36,7 @@ impl std::fmt::Debug for Parts {
 impl Parts {
     /// The first of this rank's samples.
     pub fn first(&self) -> usize {
-        match self.ranks.rank() {
-            0 => 0,
-            rank => self.ends[rank - 1],
-        }
+        span(&self.ends, self.ranks.rank()).start
     }
 
     /// How many samples there are in all.
@@ -53,26 +50,21 @@ impl Parts {
 
     /// Those of some samples that are this rank's, by their places among its own.
     pub fn own(&self, samples: &[u32]) -> Vec<u32> {
-        let (first, end) = (self.first(), self.ends[self.ranks.rank()]);
-        let own = samples
-            .iter()
-            .filter(|&&n| (first..end).contains(&(n as usize)));
-        own.map(|&n| n - first as u32).collect()
+        let here = span(&self.ends, self.ranks.rank());
+        let own = samples.iter().filter(|&&n| here.contains(&(n as usize)));
+        own.map(|&n| n - here.start as u32).collect()
     }
 
     /// Some samples, in this order, of all ranks, to all of them.
     pub fn gather(&self, own: &Samples, samples: &[u32]) -> Result<Samples> {
         let selected = together(&*self.ranks, own.select(&self.own(samples)))?;
         // They come grouped by ranks.
-        let mut next = vec![0; self.ends.len()];
+        let mut counts = vec![0; self.ends.len()];
         for &n in samples {
-            next[self.owner(n)] += 1;
+            counts[self.owner(n)] += 1;
         }
-        let counts = next.clone();
-        let mut start = 0;
-        for next in &mut next {
-            (*next, start) = (start, start + *next);
-        }
+        let ends = ends_of(counts);
+        let mut next: Vec<usize> = (0..ends.len()).map(|r| span(&ends, r).start).collect();
         let order: Vec<u32> = samples
             .iter()
             .map(|&n| {
@@ -89,7 +81,9 @@ impl Parts {
                 Content::Table(concat_rows(&parts.collect::<Result<Vec<_>>>()?)?)
             }
             Content::Arrays(arrays) => {
-                let each = arrays.iter().map(|array| self.gather_array(array, &counts));
+                let each = arrays
+                    .iter()
+                    .map(|array| self.gather_array(array, samples.len()));
                 Content::Arrays(each.collect::<Result<_>>()?)
             }
         };
@@ -102,15 +96,15 @@ impl Parts {
         .select(&order)
     }
 
-    /// The rows of an array that each rank has so many of, one behind the other.
-    fn gather_array(&self, own: &Array, counts: &[usize]) -> Result<Array> {
+    /// The rows of an array that all ranks together have so many of, one behind the other.
+    fn gather_array(&self, own: &Array, rows: usize) -> Result<Array> {
         let sent: &[u8] = match &own.values {
             ArrayValues::Numbers(x) => x.inner().as_slice(),
             ArrayValues::Bytes(x) => x.inner().as_slice(),
         };
         let parts = gather_bytes(&*self.ranks, sent, None).map_err(engine)?;
         let mut shape = own.shape.clone();
-        shape[0] = counts.iter().sum();
+        shape[0] = rows;
         let values = match &own.values {
             ArrayValues::Numbers(_) => {
                 let words = parts.iter().flat_map(|part| part.chunks_exact(4));

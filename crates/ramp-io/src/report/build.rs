@@ -123,7 +123,9 @@ pub fn build(
             .file
             .as_deref()
             .and_then(Path::file_name)
-            .map_or(String::new(), |f| f.to_string_lossy().into_owned()),
+            .map_or("data in memory".into(), |f| {
+                f.to_string_lossy().into_owned()
+            }),
         rows: project.rows(),
         held_out_rows: project.held_out.len(),
         validation_rows: project.validation.len(),

@@ -1,20 +1,20 @@
 //! A project whose samples are dealt to ranks: each reads and holds some of them, and what any of them needs of the others' they gather together.
 
+use super::Project;
+use super::data_file::DataFile;
 use super::manifest::Checksum;
-use super::project::{check_latents, observed, wanted};
-use super::{Project, RunError};
 use crate::model_file::ModelFile;
 use crate::ranks::{Parts, description, engine, together};
 use crate::source::{SampleReader, Samples, SourceError};
 use crate::{Error, Result};
-use ramp::collective::{Collective, broadcast_bytes, gather_numbers};
+use ramp::collective::{Collective, broadcast_bytes, ends_of, gather_numbers};
 use ramp::data::{Dataset, Gather, Observation};
 use ramp::train::{TrainError, same_on_all};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Of larger files, so many blocks of so many bytes are looked at to see whether ranks have the same.
@@ -99,18 +99,6 @@ enum Asked {
     Nothing,
 }
 
-/// What a rank finds before it reads.
-struct Looked {
-    path: PathBuf,
-    /// The observations and the columns that they need.
-    names: Vec<String>,
-    wanted: Vec<String>,
-    /// What tells the file from others.
-    print: [u64; 2],
-    /// What all of it is, by the rank that writes that down.
-    read: Option<Checksum>,
-}
-
 impl Project {
     /// [`prepare`](Self::prepare) by ranks that call it together: each reads and holds its own part of the samples, and all else is what one process has, to the bit.
     /// Sequences of a long table may have their rows anywhere, so of those every rank has all.
@@ -118,37 +106,22 @@ impl Project {
         if ranks.ranks() == 1 {
             return Self::prepare(file);
         }
-        let looked = || -> Result<Looked> {
-            let Some(path) = file.data.file.clone() else {
-                return Err(RunError::NoData.into());
-            };
-            let names = observed(&file)?;
-            let wanted = wanted(&file, &names);
-            if file.chain().is_none() {
-                let schema = SampleReader::open(&path, None, None)?.schema();
-                check_latents(&file, Some(&path), schema.as_deref())?;
-            }
-            let print = print_of(&path)?;
-            // Before any rank reads rows, as one process does.
-            let read = match ranks.rank() {
-                0 => Some(Checksum::of(&path)?),
+        let look = || {
+            let found = DataFile::find(&file)?;
+            let print = print_of(&found.path)?;
+            // Before any rank reads rows, as one process does, by the one that writes it down.
+            let checksum = match ranks.rank() {
+                0 => Some(Checksum::of(&found.path)?),
                 _ => None,
             };
-            Ok(Looked {
-                path,
-                names,
-                wanted,
-                print,
-                read,
-            })
+            Ok((found, print, checksum))
         };
-        let Looked {
+        let (found, print, checksum) = together(&*ranks, look())?;
+        let DataFile {
             path,
             names,
             wanted,
-            print,
-            read: checksum,
-        } = together(&*ranks, looked())?;
+        } = found;
         same_settings(&file, &print, &*ranks)?;
         let chain = file.chain();
         if !SampleReader::has_parts(&path, chain) {
@@ -163,10 +136,7 @@ impl Project {
             .and_then(|mut reader| reader.rest_of_part());
         let mut samples = together(&*ranks, read)?;
         let counts = gather_numbers(&*ranks, &[samples.len() as u64]).map_err(engine)?;
-        let mut ends = vec![];
-        for count in counts {
-            ends.push(ends.last().copied().unwrap_or(0) + count as usize);
-        }
+        let ends = ends_of(counts.into_iter().map(|count| count as usize));
         let parts = Parts { ranks, ends, place };
         if parts.rows() == 0 {
             return Err(SourceError::Empty { path: Some(path) }.into());

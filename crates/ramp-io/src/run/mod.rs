@@ -3,6 +3,7 @@
 mod beyond_linear;
 mod claim;
 mod cross_validation;
+mod data_file;
 mod dealt;
 #[cfg(test)]
 mod dealt_tests;

@@ -1,5 +1,6 @@
 //! A model file meets its data: everything is read and checked, and a model stands ready to be trained.
 
+use super::data_file::{DataFile, check_latents, observed, wanted};
 use super::dealt::{Extent, missing_in};
 use super::manifest::Checksum;
 use super::{BeyondLinear, CrossValidation, RunError};
@@ -12,14 +13,12 @@ use crate::source::{Content, SampleReader, Samples, Sequence, Windows};
 use crate::table::{self, Column, columns};
 use crate::{Error, Result};
 use arrow_array::RecordBatch;
-use arrow_schema::Schema;
 use ramp::data::{Dataset, Dealt, Gather};
 use ramp::graph::{FactorTree, Tying, VariableId};
 use ramp::model::{Initialisation, Model};
 use ramp::network::{ConvLayer, ConvSpec, MonotoneSpec, NetworkSpec};
 use ramp::train::{Observer, Split, TrainSpec, TriedStart, start_chain};
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::path::Path;
 
 /// A model that is ready to be trained on its data.
@@ -70,16 +69,11 @@ pub struct Project {
 impl Project {
     /// Reads the data, learns its scales and levels, and builds the model.
     pub fn prepare(file: ModelFile) -> Result<Self> {
-        let Some(path) = file.data.file.clone() else {
-            return Err(RunError::NoData.into());
-        };
-        // The tree is small; what is wrong with it comes before what is wrong with the data.
-        let names = observed(&file)?;
-        let wanted = wanted(&file, &names);
-        if file.chain().is_none() {
-            let schema = SampleReader::open(&path, None, None)?.schema();
-            check_latents(&file, Some(&path), schema.as_deref())?;
-        }
+        let DataFile {
+            path,
+            names,
+            wanted,
+        } = DataFile::find(&file)?;
         let mut reader = SampleReader::open(&path, file.chain(), Some(&wanted))?;
         // Before the rows are read: a file that changes later is not what was learned from.
         let read = Checksum::of(&path)?;
@@ -335,43 +329,6 @@ impl Project {
     }
 }
 
-/// The columns or arrays that a project needs of its data, each once.
-pub(super) fn wanted(file: &ModelFile, names: &[String]) -> Vec<String> {
-    let mut wanted: Vec<String> = vec![];
-    if let Some(chain) = file.chain() {
-        wanted.extend(chain.sequence.iter().chain(&chain.time).cloned());
-    }
-    for name in names {
-        let own = file.observations.get(name).and_then(|o| o.columns.clone());
-        wanted.extend(own.unwrap_or_else(|| vec![name.clone()]));
-    }
-    let mut seen = HashSet::new();
-    wanted.retain(|w| seen.insert(w.clone()));
-    wanted
-}
-
-/// Latents must not be called like columns: one that was meant to be observed would be taken for a latent without a word.
-pub(super) fn check_latents(
-    file: &ModelFile,
-    path: Option<&Path>,
-    schema: Option<&Schema>,
-) -> Result<()> {
-    let (None, Some(schema)) = (file.chain(), schema) else {
-        return Ok(());
-    };
-    let columns: HashSet<&str> = schema.fields().iter().map(|f| &f.name()[..]).collect();
-    let tree = file.build_tree(2)?;
-    let mut latents = tree.latents().iter().map(|&v| tree.name(v));
-    match latents.find(|name| columns.contains(name)) {
-        None => Ok(()),
-        Some(name) => Err(RunError::LatentIsColumn {
-            name: name.into(),
-            path: path.map(Path::to_path_buf),
-        }
-        .into()),
-    }
-}
-
 impl Project {
     /// The samples that are here with all columns of their file, or with the model's alone where the file has more than `most` or holds arrays. The file is
     /// read once more, so this is for before training; if it is not the same any more, that is an error.
@@ -410,19 +367,6 @@ impl Project {
             false => Err(changed().into()),
         }
     }
-}
-
-/// The names of the tree's observations, or of a chain's series.
-pub(super) fn observed(file: &ModelFile) -> Result<Vec<String>> {
-    if let Some(chain) = file.chain() {
-        return Ok(chain.observe.clone());
-    }
-    let tree = file.build_tree(2)?;
-    Ok(tree
-        .observations()
-        .iter()
-        .map(|&x| tree.name(x).to_string())
-        .collect())
 }
 
 /// Learns scales and levels from some of the samples, which may be dealt to ranks, and builds a model for them.

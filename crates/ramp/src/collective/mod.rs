@@ -167,10 +167,7 @@ pub fn gather_bytes(ranks: &dyn Collective, own: &[u8], to: Option<usize>) -> Re
     let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
     for start in (0..longest).step_by(piece) {
         let of = |length: u64| (length as usize).saturating_sub(start).min(piece);
-        let mut ends = vec![];
-        for &length in &lengths {
-            ends.push(ends.last().copied().unwrap_or(0) + of(length));
-        }
+        let ends = ends_of(lengths.iter().map(|&length| of(length)));
         let sent = match of(own.len() as u64) {
             0 => &[][..],
             length => &own[start..start + length],
@@ -212,8 +209,18 @@ pub fn part(things: usize, rank: usize, ranks: usize) -> std::ops::Range<usize> 
     things * rank / ranks..things * (rank + 1) / ranks
 }
 
+/// Where parts of such sizes end, one behind the other.
+pub fn ends_of(sizes: impl IntoIterator<Item = usize>) -> Vec<usize> {
+    let mut end = 0;
+    let each = sizes.into_iter().map(|size| {
+        end += size;
+        end
+    });
+    each.collect()
+}
+
 /// Where part `which` lies.
-pub(crate) fn span(ends: &[usize], which: usize) -> std::ops::Range<usize> {
+pub fn span(ends: &[usize], which: usize) -> std::ops::Range<usize> {
     let start = which.checked_sub(1).map_or(0, |before| ends[before]);
     start..ends[which]
 }

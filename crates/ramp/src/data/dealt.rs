@@ -3,7 +3,9 @@
 use super::dataset::Fingerprint;
 use super::observation::{Observation, Values};
 use super::{DataError, Dataset};
-use crate::collective::{Collective, CollectiveError, Single, gather_bytes, gather_numbers, span};
+use crate::collective::{
+    Collective, CollectiveError, Single, ends_of, gather_bytes, gather_numbers, span,
+};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -115,10 +117,7 @@ impl Dealt {
         if let Some(rank) = (0..ranks.ranks()).find(|r| said[2 * r + 1] != said[1]) {
             return Err(DataError::OtherShape { rank });
         }
-        let mut ends = vec![];
-        for rows in said.chunks_exact(2) {
-            ends.push(ends.last().copied().unwrap_or(0) + rows[0] as usize);
-        }
+        let ends = ends_of(said.chunks_exact(2).map(|rows| rows[0] as usize));
         // Where any rank has a gap, all must look for gaps, as one process with all samples does.
         let gaps = own.observations.iter().map(|o| u8::from(!o.is_complete()));
         let gaps = gather_bytes(&*ranks, &gaps.collect::<Vec<u8>>(), None)?;
@@ -256,7 +255,7 @@ impl Dealt {
                 last = last.max(*end);
                 *end = last;
             }
-            let receive_ends = running(&receive_counts);
+            let receive_ends = ends_of(receive_counts);
             let mut receive = vec![0; receive_ends[count - 1]];
             ranks.all_to_all(&send, &send_ends, &mut receive, &receive_ends)?;
             let mut next: Vec<usize> = (0..count).map(|r| span(&receive_ends, r).start).collect();
@@ -310,8 +309,8 @@ impl Dealt {
         for row in rows.clone() {
             counts[self.owner(samples[row])] += bytes;
         }
-        let ends = running(&counts);
-        let mut buffer = vec![0; ends[counts.len() - 1]];
+        let ends = ends_of(counts);
+        let mut buffer = vec![0; ends[ends.len() - 1]];
         let mut at = span(&ends, me).start;
         for row in rows.clone().filter(|&row| self.owner(samples[row]) == me) {
             let local = samples[row] as usize - first;
@@ -319,7 +318,7 @@ impl Dealt {
             at += bytes;
         }
         self.ranks.all_gather(&mut buffer, &ends)?;
-        let mut next: Vec<usize> = (0..counts.len()).map(|r| span(&ends, r).start).collect();
+        let mut next: Vec<usize> = (0..ends.len()).map(|r| span(&ends, r).start).collect();
         for row in rows {
             let at = &mut next[self.owner(samples[row])];
             each(row, Part::Got(&buffer[*at..*at + bytes]));
@@ -366,16 +365,6 @@ enum Part<'a> {
 fn words<T>(bytes: &[u8], number: impl Fn([u8; 4]) -> T) -> Vec<T> {
     let each = bytes.chunks_exact(4);
     each.map(|b| number([b[0], b[1], b[2], b[3]])).collect()
-}
-
-/// Where parts of such sizes end.
-fn running(counts: &[usize]) -> Vec<usize> {
-    let mut end = 0;
-    let each = counts.iter().map(|count| {
-        end += count;
-        end
-    });
-    each.collect()
 }
 
 /// How a sample travels: what it has and how long it is as marks, and its numbers.
