@@ -1,19 +1,21 @@
 """Every cell of rows that nobody learned from, foretold from the rest of its row: by RAMP and by its peers.
 
-A fifth of the rows is set apart. Each column of numbers in turn is emptied in all of them and filled from the others: by `ramp impute`
+A fifth of the rows is set apart; of small tables, every fifth in turn. Each column of numbers in turn is emptied in all of them and filled from the others: by `ramp impute`
 with default settings, by ridge regression, a random forest and 30 nearest neighbours, all fitted to the other four fifths.
 Peers see standardised numbers, one-hot categories, and the mean of the column where a value is missing.
 """
+import functools
 import math
 import resource
 import subprocess
-import time
 
 import numpy as np
 import pandas as pd
 
 DRAWS = 50
 NEIGHBOURS = 30
+# A fifth of fewer rows tells too little by itself.
+SMALL = 1000
 
 
 def ramp(command, *words, folder):
@@ -84,12 +86,32 @@ def peers(learned, apart, target, seed):
 
 
 def judge(command, table, newick, folder, seed=0, extra="", targets=None):
-    """One row for every column of numbers, and what the fit took."""
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(table))
-    cut = len(table) * 4 // 5
-    learned = table.iloc[np.sort(order[:cut])].reset_index(drop=True)
-    apart = table.iloc[np.sort(order[cut:])].reset_index(drop=True)
+    """One row for every column of numbers, and what a fit took on average. Of a small table every fifth is set apart in turn, of others the last."""
+    order = np.random.default_rng(seed).permutation(len(table))
+    fifths = [order[len(table) * k // 5 : len(table) * (k + 1) // 5] for k in range(5)]
+    parts = [fifth_apart(command, table, fifth, newick, folder, seed, extra, targets) for fifth in (fifths if len(table) < SMALL else fifths[-1:])]
+    results = []
+    for name in parts[0]["columns"]:
+        cells = [part["columns"][name] for part in parts if name in part["columns"]]
+        mean = lambda *keys: float(np.concatenate([functools.reduce(lambda found, key: found[key], keys, c) for c in cells]).mean())
+        results.append(
+            {
+                "column": name,
+                "n": sum(len(c["covers"]) for c in cells),
+                "rmse": {who: math.sqrt(mean("squares", who)) for who in cells[0]["squares"]},
+                "crps": {who: mean("crps", who) for who in cells[0]["crps"]},
+                "covers": mean("covers"),
+            }
+        )
+    taken = {key: float(np.mean([part[key] for part in parts])) for key in ("cpu", "impute_cpu")}
+    return {"columns": results, "fifths": len(parts), "rows": len(table) - len(fifths[-1]), "said": parts[-1]["said"], **taken}
+
+
+def fifth_apart(command, table, fifth, newick, folder, seed, extra, targets):
+    """What RAMP and its peers, fitted to all other rows, say of every cell of these: squared errors, scores and whether intervals cover, column by column."""
+    rng = np.random.default_rng([seed, len(fifth), int(fifth[0])])
+    apart = table.iloc[np.sort(fifth)].reset_index(drop=True)
+    learned = table.drop(table.index[fifth]).reset_index(drop=True)
     learned.to_csv(folder / "learned.csv", index=False)
     write_model(command, folder, newick, extra)
     said, cpu = ramp(command, "fit", "model.toml", "--out", "run", "--overwrite", "--threads", 1, folder=folder)
@@ -103,11 +125,10 @@ def judge(command, table, newick, folder, seed=0, extra="", targets=None):
         part[name] = np.nan
         gaps.append(part[apart[name].notna()])
     pd.concat(gaps).to_csv(folder / "gaps.csv", index=False)
-    begun = time.process_time()
-    _, impute_cpu = ramp(command, "impute", "run", "--data", "gaps.csv", "--out", "filled.csv", "--threads", 1, folder=folder)
-    ramp(command, "impute", "run", "--data", "gaps.csv", "--out", "draws.csv", "--draws", DRAWS, "--threads", 1, folder=folder)
+    _, impute_cpu = ramp(command, "impute", "run", "--data", "gaps.csv", "--out", "filled.csv", "--overwrite", "--threads", 1, folder=folder)
+    ramp(command, "impute", "run", "--data", "gaps.csv", "--out", "draws.csv", "--draws", DRAWS, "--overwrite", "--threads", 1, folder=folder)
     filled, draws = pd.read_csv(folder / "filled.csv"), pd.read_csv(folder / "draws.csv")
-    results, at = [], 0
+    columns, at = {}, 0
     for name, part in zip(numbers, gaps):
         n = len(part)
         truth = apart[name].dropna().to_numpy(float)
@@ -115,21 +136,17 @@ def judge(command, table, newick, folder, seed=0, extra="", targets=None):
         drawn = draws[name].to_numpy(float)[at * DRAWS : (at + n) * DRAWS].reshape(n, DRAWS)
         at += n
         others, sd = peers(learned, apart[apart[name].notna()], name, seed)
-        rmse = lambda guess: float(np.sqrt(np.mean((guess - truth) ** 2)))
         # Values that the level below and above include: discrete answers cannot be cut at exactly a tenth.
         below = (drawn < truth[:, None]).mean(axis=1)
         same = (drawn == truth[:, None]).mean(axis=1)
         place = below + same * rng.random(n)
-        results.append(
-            {
-                "column": name,
-                "n": n,
-                "rmse": {"ramp": rmse(ours), "mean": rmse(np.full(n, learned[name].mean())), **{k: rmse(v) for k, v in others.items()}},
-                "crps": {"ramp": float(crps_of_draws(drawn, truth).mean()), "ridge": float(crps_of_normal(others["ridge"], sd, truth).mean())},
-                "covers": float(((place >= 0.1) & (place <= 0.9)).mean()),
-            }
-        )
-    return {"columns": results, "cpu": cpu, "impute_cpu": impute_cpu, "rows": len(learned), "said": said}
+        guesses = {"ramp": ours, "mean": np.full(n, learned[name].mean()), **others}
+        columns[name] = {
+            "squares": {who: (guess - truth) ** 2 for who, guess in guesses.items()},
+            "crps": {"ramp": crps_of_draws(drawn, truth), "ridge": crps_of_normal(others["ridge"], sd, truth)},
+            "covers": (place >= 0.1) & (place <= 0.9),
+        }
+    return {"columns": columns, "cpu": cpu, "impute_cpu": impute_cpu, "said": said}
 
 
 def summary(found):
