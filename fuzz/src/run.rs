@@ -8,7 +8,8 @@ use ramp_io::{ModelFile, Project, Run};
 use std::path::Path;
 use std::sync::OnceLock;
 
-const ROWS: &str = "a,b,word\n1,2,x\n2,1,y\n3,5,x\n4,3,y\n5,4,z\n6,6,x\n,7,y\n8,,z\n9,9,x\n10,10,\n";
+const ROWS: &str =
+    "a,b,word\n1,2,x\n2,1,y\n3,5,x\n4,3,y\n5,4,z\n6,6,x\n,7,y\n8,,z\n9,9,x\n10,10,\n";
 
 /// The folder of a right run, with its data beside it.
 fn right() -> &'static Path {
