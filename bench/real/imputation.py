@@ -125,8 +125,8 @@ def fifth_apart(command, table, fifth, newick, folder, seed, extra, targets):
         part[name] = np.nan
         gaps.append(part[apart[name].notna()])
     pd.concat(gaps).to_csv(folder / "gaps.csv", index=False)
-    _, impute_cpu = ramp(command, "impute", "run", "--data", "gaps.csv", "--out", "filled.csv", "--overwrite", "--threads", 1, folder=folder)
-    ramp(command, "impute", "run", "--data", "gaps.csv", "--out", "draws.csv", "--draws", DRAWS, "--overwrite", "--threads", 1, folder=folder)
+    _, impute_cpu = ramp(command, "impute", "run", "--data", "gaps.csv", "--out", "filled.csv", "--threads", 1, folder=folder)
+    ramp(command, "impute", "run", "--data", "gaps.csv", "--out", "draws.csv", "--draws", DRAWS, "--threads", 1, folder=folder)
     filled, draws = pd.read_csv(folder / "filled.csv"), pd.read_csv(folder / "draws.csv")
     columns, at = {}, 0
     for name, part in zip(numbers, gaps):
