@@ -82,7 +82,8 @@ impl Diagnosis {
             rows,
             &project.train,
             effort,
-        )?;
+        )?
+        .linear(project.is_linear());
         let mut changes = tree.changes(REACH)?;
         for &latent in tree.latents() {
             changes.extend(split_candidates(&around, latent, SPLITS)?);

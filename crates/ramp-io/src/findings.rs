@@ -155,7 +155,7 @@ impl Findings {
             } else {
                 divergence[k]
             };
-            let linear = project.beyond_linear.is_some_and(|found| !found.is_clear());
+            let linear = project.is_linear();
             let advice = match (linear, project.train.mask > 0.0) {
                 // Nothing is smaller than a linear model.
                 (true, _) => "more data helps",

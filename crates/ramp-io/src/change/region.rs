@@ -56,6 +56,8 @@ pub struct Surroundings<'a> {
     mask: f64,
     effort: Effort,
     seed: u64,
+    /// Whether the model is the linear factor model of its tree, so that regions are too.
+    linear: bool,
 }
 
 /// Whether to go on: asked at every step of every fit.
@@ -100,7 +102,14 @@ impl<'a> Surroundings<'a> {
             mask: train.mask,
             effort,
             seed: train.seed,
+            linear: false,
         })
+    }
+
+    /// For a model that is the linear factor model of its tree: regions are fitted as such too, which takes no training and has none of its noise.
+    pub fn linear(mut self, linear: bool) -> Self {
+        self.linear = linear;
+        self
     }
 
     pub(super) fn model(&self) -> &Model {
@@ -177,8 +186,32 @@ impl<'a> Surroundings<'a> {
             data = data.observe(name, features, values)?;
         }
         let mut model = self.build(&small, tree, &data)?;
-        self.warm_start(&mut model, &before)?;
+        let learned: Vec<u32> = (0..self.learned as u32).collect();
+        let fitted = self.linear && model.init_factors(&data, &learned)?;
+        if !fitted {
+            self.warm_start(&mut model, &before)?;
+            if !self.train(&mut model, &data, stopped)? {
+                return Ok(None);
+            }
+        }
+        let support = crate::total::some(&learned, self.effort.support);
+        let support = SupportSet::new(&model, &data.select(&support), self.learned)?;
+        let known = (self.learned + self.chosen) as u32;
+        let judged: Vec<u32> = (known..known + self.judged as u32).collect();
+        let totals = model.totals(&support, &data.select(&judged), small.latents())?;
+        // What is left of the root's choice is noise of the fit: the mean over roots has less of it.
+        let mut mean = vec![0.0; self.judged];
+        for total in &totals {
+            let part = 1.0 / totals.len() as f64;
+            mean.iter_mut()
+                .zip(total.samples())
+                .for_each(|(m, t)| *m += part * t);
+        }
+        Ok(Some(mean))
+    }
 
+    /// Trains the model of a region on all rows but those that judge; whether it came to an end.
+    fn train(&self, model: &mut Model, data: &Dataset, stopped: Asked<'_>) -> Result<bool> {
         let known = self.learned + self.chosen;
         let rows: Vec<u32> = (0..known as u32).collect();
         let spec = TrainSpec {
@@ -202,26 +235,12 @@ impl<'a> Surroundings<'a> {
                 true => Control::Stop,
                 false => Control::Continue,
             })
-            .fit(&mut model, &data.select(&rows));
+            .fit(model, &data.select(&rows));
         match fitted {
-            Ok(_) => {}
-            Err(ramp::Error::Train(TrainError::Interrupted { .. })) => return Ok(None),
-            Err(error) => return Err(error.into()),
+            Ok(_) => Ok(true),
+            Err(ramp::Error::Train(TrainError::Interrupted { .. })) => Ok(false),
+            Err(error) => Err(error.into()),
         }
-        let learned: Vec<u32> = (0..self.learned as u32).collect();
-        let support = crate::total::some(&learned, self.effort.support);
-        let support = SupportSet::new(&model, &data.select(&support), self.learned)?;
-        let judged: Vec<u32> = (known as u32..(known + self.judged) as u32).collect();
-        let totals = model.totals(&support, &data.select(&judged), small.latents())?;
-        // What is left of the root's choice is noise of the fit: the mean over roots has less of it.
-        let mut mean = vec![0.0; self.judged];
-        for total in &totals {
-            let part = 1.0 / totals.len() as f64;
-            mean.iter_mut()
-                .zip(total.samples())
-                .for_each(|(m, t)| *m += part * t);
-        }
-        Ok(Some(mean))
     }
 
     /// The numbers of a variable beside a region of the model's tree.
@@ -451,6 +470,65 @@ mod tests {
                 .unwrap_or_else(|error| panic!("{gone} into {kept}: {error}"))
                 .unwrap();
             assert!(tried[0].gain.is_finite() && tried[0].standard_error > 0.0);
+        }
+    }
+
+    /// Around a linear factor model, what changes gain is what factor models of the whole changed trees explain more.
+    #[test]
+    fn around_a_linear_model_gains_are_those_of_whole_fits() {
+        let tree = FactorTree::from_newick("((x1,x2,x3)a,(x4,x5,x6,x7)b,(x8,x9,x10)c)top;");
+        let tree = tree.unwrap();
+        let mut random = ChaCha8Rng::seed_from_u64(2);
+        let mut normal = || -> f64 { (0..12).map(|_| random.random_range(-0.5..0.5)).sum() };
+        let rows = 1200;
+        let mut columns = vec![vec![]; 10];
+        for _ in 0..rows {
+            let top = normal();
+            for items in [0..3, 3..6, 6..10] {
+                let facet = 0.7 * top + 0.71 * normal();
+                for column in &mut columns[items] {
+                    column.push((0.8 * facet + 0.6 * normal()) as f32);
+                }
+            }
+        }
+        let mut data = Dataset::new();
+        for (i, values) in columns.into_iter().enumerate() {
+            data = data.observe(format!("x{}", i + 1), 1, values).unwrap();
+        }
+        let place: Vec<u32> = (0..rows as u32).collect();
+        let parts = [&place[..700], &place[700..800], &place[800..]];
+        let whole = |tree: &FactorTree| {
+            let mut model = Model::builder(tree.clone()).build(&data).unwrap();
+            assert!(model.init_factors(&data, parts[0]).unwrap());
+            let support = SupportSet::new(&model, &data.select(parts[0]), 700).unwrap();
+            let judged = data.select(parts[2]);
+            let total = model.totals(&support, &judged, &[tree.root()]).unwrap();
+            let samples = total[0].samples();
+            let nats = samples.iter().sum::<f64>() / samples.len() as f64;
+            (model, nats)
+        };
+        let (model, nats) = whole(&tree);
+        let train = TrainSpec::default();
+        let around = Surroundings::new(&model, &data, parts, &train, Effort::default());
+        let around = around.unwrap().linear(true);
+        let moved = |item: &str, to: &str| Change::Move {
+            observation: tree.find(item).unwrap(),
+            to: tree.find(to).unwrap(),
+        };
+        let changes = vec![moved("x7", "c"), moved("x7", "a"), moved("x1", "b")];
+        let tried = gains(&tree, &around, changes, &|_, _| false)
+            .unwrap()
+            .unwrap();
+        assert_eq!(tried[0].sentence, "x7 belongs to c rather than b");
+        for change in tried {
+            let gain = whole(&change.tree).1 - nats;
+            let off = (change.gain - gain).abs();
+            assert!(
+                off < 0.02 + 0.1 * gain.abs(),
+                "{}: {} for {gain}",
+                change.sentence,
+                change.gain
+            );
         }
     }
 }

@@ -102,17 +102,14 @@ impl Search<'_> {
                 accepted: vec![],
             },
         };
-        let mut before: Option<Model> = None;
+        let mut before: Option<Project> = None;
         loop {
             (self.save)(&state)?;
             let round = state.rounds + 1;
             let tree = FactorTree::from_newick(&state.newick)?;
             let file = model_file(&tree, self.settings.seed)?;
             let mut project = self.origin.prepare(file)?;
-            if let Some(before) = &before {
-                carry_over(before, &mut project.model);
-            }
-            if !self.fit(&mut project, round, before.is_some())? {
+            if !self.fit(&mut project, round, before.as_ref())? {
                 return Ok(None);
             }
             let last = state.rounds >= self.settings.rounds;
@@ -146,15 +143,29 @@ impl Search<'_> {
             }
             state.newick = tree.to_newick()?;
             state.rounds += 1;
-            before = Some(project.model);
+            before = Some(project);
         }
     }
 
-    /// Fits the whole tree; whether it came to an end.
-    fn fit(&self, project: &mut Project, round: usize, warm: bool) -> Result<bool> {
-        let all = match warm {
-            true => self.settings.iterations / 2,
-            false => self.settings.iterations,
+    /// Fits the whole tree as `ramp fit` does, or goes on from the round before; whether it came to an end.
+    fn fit(&self, project: &mut Project, round: usize, before: Option<&Project>) -> Result<bool> {
+        let start = match before {
+            // What was a linear factor model before a change of its tree is one after it.
+            Some(before) if before.is_linear() && project.init_factors()? => {
+                project.beyond_linear = before.beyond_linear;
+                return Ok(true);
+            }
+            Some(before) => {
+                carry_over(&before.model, &mut project.model);
+                None
+            }
+            None => project
+                .init_factors()?
+                .then(|| project.model.parameters().to_vec()),
+        };
+        let all = match before {
+            Some(_) => self.settings.iterations / 2,
+            None => self.settings.iterations,
         };
         let mut spec = project.train.clone().lasting(all.max(20));
         spec.seed = self.settings.seed;
@@ -172,10 +183,14 @@ impl Search<'_> {
             })
             .fit(&mut project.model, &project.data);
         match fitted {
-            Ok(_) => Ok(true),
-            Err(ramp::Error::Train(TrainError::Interrupted { .. })) => Ok(false),
-            Err(error) => Err(error.into()),
+            Ok(_) => {}
+            Err(ramp::Error::Train(TrainError::Interrupted { .. })) => return Ok(false),
+            Err(error) => return Err(error.into()),
         }
+        if let Some(start) = start {
+            project.judge_beyond_linear(&start)?;
+        }
+        Ok(true)
     }
 
     /// The changes to make in a round: those that gain, as far as they lie apart.
@@ -193,7 +208,8 @@ impl Search<'_> {
             [&project.training, &chosen, &judged],
             &project.train,
             self.settings.effort.clone(),
-        )?;
+        )?
+        .linear(project.is_linear());
         let mut changes = tree.changes(REACH)?;
         for &latent in tree.latents() {
             changes.extend(split_candidates(&around, latent, SPLITS)?);

@@ -63,9 +63,14 @@ impl BeyondLinear {
 }
 
 impl Project {
+    /// Whether the fit stayed the linear factor model that it began as.
+    pub fn is_linear(&self) -> bool {
+        self.beyond_linear.is_some_and(|found| !found.is_clear())
+    }
+
     /// Goes back to the linear factor model that training began with where validation rows do not prefer what became of it. In a small sample, cross-validation
     /// has decided that before.
-    pub(super) fn judge_beyond_linear(&mut self, start: &[f32]) -> ramp::Result<()> {
+    pub(crate) fn judge_beyond_linear(&mut self, start: &[f32]) -> ramp::Result<()> {
         let rows = some(&self.validation, most(self, MOST));
         if rows.len() < FEWEST {
             return Ok(());

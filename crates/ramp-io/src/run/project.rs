@@ -316,7 +316,7 @@ impl Project {
 
     /// Lets a tree begin as a linear factor model, and tells whether it does: not where another start was chosen, latents are not Gaussian, or data
     /// are too few.
-    pub(super) fn init_factors(&mut self) -> ramp::Result<bool> {
+    pub(crate) fn init_factors(&mut self) -> ramp::Result<bool> {
         let suits = self.file.init() == Initialisation::Factors
             && (self.file.networks.init.is_some() || !self.has_images());
         Ok(suits && self.model.init_factors(&self.data, &self.training)?)

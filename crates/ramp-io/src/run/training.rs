@@ -60,7 +60,7 @@ impl Project {
         let mut fit = trainer.fit(&mut self.model, &self.data)?;
         if let (Some(start), None) = (start, &self.cross_validation) {
             self.judge_beyond_linear(&start)?;
-            if self.beyond_linear.is_some_and(|found| !found.is_clear()) {
+            if self.is_linear() {
                 (fit.iteration, fit.held_out) = (0, fit.start.or(fit.held_out));
             }
         }
