@@ -85,9 +85,10 @@ def test_models_are_compared_as_the_command_does(data, right, moved, file, tmp_p
 
 def test_a_misplaced_item_is_named_and_listed_in_the_report(data, moved, file, tmp_path):
     found = moved.diagnose(iterations=40)
-    best = found[0]
-    assert best.sentence == "q3 belongs to anxiety rather than anger" and best.is_clear
-    assert best.p_value < 0.001 and found.rows == 300 and found.clear[0] is best
+    # Beside distress, which may be as near to anxiety as it likes, q3 explains as much: of the two either may come first.
+    best = next(c for c in found if c.sentence == "q3 belongs to anxiety rather than anger")
+    assert best.is_clear and best in found[:2] and found[0].gain - best.gain < 0.1 * best.standard_error
+    assert best.p_value < 0.001 and found.rows == 300 and found.clear[0] is found[0]
     assert best.sentence in repr(found)
     assert best.sentence in moved.report().html
     moved.save(tmp_path / "moved")
