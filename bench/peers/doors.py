@@ -5,7 +5,7 @@ python doors.py --make table.parquet --rows 1000000            14 columns with a
 python doors.py --infer python --file table.parquet            from file to file; or --infer path, which lets RAMP read, or --infer command
 Needs: requirements-python.txt. Prints one line of JSON.
 """
-import argparse, json, os, resource, subprocess, time
+import argparse, json, os, resource, subprocess, sys, time
 
 ap = argparse.ArgumentParser()
 ap.add_argument("--library", choices=["ramp_ml", "sklearn", "factor_analyzer", "semopy", "numpyro"])
@@ -69,6 +69,10 @@ def factor_analyzer():
     import numpy as np
     from factor_analyzer import FactorAnalyzer
 
+    # Its last release calls an argument of scikit-learn's by the name that it had.
+    module = sys.modules[FactorAnalyzer.__module__]
+    check = module.check_array
+    module.check_array = lambda x, force_all_finite=True, **known: check(x, ensure_all_finite=force_all_finite, **known)
     matrix = np.column_stack(list(DATA.values()))
     return FactorAnalyzer(3, rotation="oblimin").fit(matrix).transform(matrix)
 
