@@ -104,7 +104,7 @@ impl Fit {
         }
         if !self.resume {
             let tried = {
-                let mut bar = Bar::of("trying starts");
+                let mut bar = Bar::of("pretraining");
                 project.initialise(None, &mut bar)
             };
             let Some(tried) = before_training(ranks, tried)? else {

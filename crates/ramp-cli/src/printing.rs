@@ -1,7 +1,6 @@
 //! What commands print: tables in plain text, and a project in words.
 
 use crate::Failure;
-use ramp::model::Transition;
 use ramp::storage::{PendingFile, StorageError, remove_leftovers};
 use ramp::train::TriedStart;
 use ramp_io::Project;
@@ -69,16 +68,16 @@ pub fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// Which start of a chain was chosen.
+/// What a chain began from.
 pub fn chosen_start(start: &TriedStart) -> String {
-    let way = match start.init.transition {
-        Transition::Twist => "as a twist of all coordinates",
-        Transition::Drift => "with half of the coordinates as rates of change of the others",
-        _ => "otherwise",
+    let way = match start.places {
+        None => "places on circles with their velocities, which messages find from a twist".into(),
+        Some(1) => "one place and its rate of change, which messages were pretrained on".into(),
+        Some(n) => format!("{n} places and rates of change, which messages were pretrained on"),
     };
     format!(
-        "\nof two starts the one that foretells more after a short training: {way} ({:.0} % of what comes 2 to 8 steps later)",
-        100.0 * start.foretold.max(0.0)
+        "\nestimated states: {way} (they tell {:.0} % of what is observed 3 to 8 steps earlier and later)",
+        100.0 * start.told.max(0.0)
     )
 }
 

@@ -236,7 +236,7 @@ fn train(
         judged => judged?,
     }
     if !resume {
-        match project.initialise(threads, &mut watcher("trying starts")) {
+        match project.initialise(threads, &mut watcher("pretraining")) {
             Err(Error::Engine(ramp::Error::Train(TrainError::Interrupted { .. }))) => {
                 return Ok(None);
             }

@@ -24,6 +24,12 @@ enum SystemName {
     DoublePendulum,
     /// Eight noisy readings of Lorenz's attractor
     Lorenz,
+    /// x″ = 1 − eˣ: a dot on a line, made up to tune on
+    Toda,
+    /// A dot in a curved valley, made up to tune on
+    Valley,
+    /// Two pendulums side by side, made up to tune on
+    TwoPendulums,
 }
 
 impl From<SystemName> for System {
@@ -36,6 +42,9 @@ impl From<SystemName> for System {
             SystemName::BouncingBall => System::BouncingBall,
             SystemName::DoublePendulum => System::DoublePendulum,
             SystemName::Lorenz => System::Lorenz,
+            SystemName::Toda => System::Toda,
+            SystemName::Valley => System::Valley,
+            SystemName::TwoPendulums => System::TwoPendulums,
         }
     }
 }
@@ -47,7 +56,7 @@ pub struct Dynamics {
     /// Folder for results.json, the figure and checkpoints
     #[arg(long, default_value = "out/dynamics")]
     out: PathBuf,
-    /// A system, may be given several times [default: all]
+    /// A system, may be given several times [default: all but those made up to tune on]
     #[arg(long, value_enum)]
     system: Vec<SystemName>,
     /// Pixels on a side of a frame, in place of the scale's
@@ -100,7 +109,7 @@ fn table(results: &DynamicsResults) -> String {
     for system in &results.systems {
         if let Some((beliefs, observations, present)) = system.foretold {
             text += &format!(
-                "{}: beliefs foretell {:.0} % of what is observed 2 to 8 steps later, the last few observations {:.0} %, the present one {:.0} %\n",
+                "{}: beliefs tell {:.0} % of what is observed 3 to 8 steps earlier and later, the five observations around {:.0} %, the present one {:.0} %\n",
                 system.system.name(),
                 100.0 * beliefs,
                 100.0 * observations,

@@ -21,7 +21,7 @@ pub struct Estimate {
     pub evaluation: f64,
     /// Steps that were timed.
     pub timed: usize,
-    /// Steps of trying starts, before the first iteration.
+    /// Steps of pretraining, before the first iteration.
     trial: usize,
     every: usize,
     iterations: usize,
@@ -29,7 +29,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Seconds for so many iterations, with the trying of starts before them.
+    /// Seconds for so many iterations, with pretraining before them.
     pub fn seconds(&self, iterations: usize) -> f64 {
         let steps = (iterations + self.trial) as f64;
         steps * self.step + (iterations / self.every) as f64 * self.evaluation

@@ -293,8 +293,8 @@ fn cut(file: &mut ModelFile, samples: Samples) -> (Samples, Option<Windows>) {
 }
 
 impl Project {
-    /// Lets the networks of a chain begin by what its data show, unless the model file asks for another start, and tells which starts were
-    /// tried, the best first. To be called once, before training; the observer watches the short trainings of these starts. A tree that begins as a linear factor
+    /// Lets the networks of a chain begin by what its data show, unless the model file asks for another start, and tells which states were
+    /// estimated, the best first. To be called once, before training; the observer watches the pretraining on them. A tree that begins as a linear factor
     /// model does so when it is trained.
     pub fn initialise(
         &mut self,

@@ -347,9 +347,11 @@ impl Core {
 
     /// Those of any system: the recipe that `ramp fit` has for chains.
     pub(crate) fn dynamics(scale: Scale, seed: u64) -> Self {
+        // A batch is its mixture: where fifty samples are told apart by their places alone, a slow velocity is worth nothing (of the
+        // slower of two oscillations R² 0.54 with 50, 0.78 with 100).
         let (iterations, batch) = match scale {
             Scale::Paper => (1000, 100),
-            Scale::Quick => (400, 50),
+            Scale::Quick => (400, 100),
         };
         let train = TrainSpec {
             batch: Some(batch),

@@ -24,7 +24,7 @@ pub(crate) fn start(
     threads: Option<usize>,
     watch: &mut dyn Watch,
 ) -> Result<Vec<TriedStart>, LabError> {
-    const WHAT: &str = "trying starts";
+    const WHAT: &str = "pretraining";
     let all: Vec<u32> = (0..data.rows() as u32).collect();
     let mut observe = |event: &Event<'_>| match event {
         Event::Start {

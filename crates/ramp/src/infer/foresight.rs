@@ -7,7 +7,7 @@
 //!
 //! A mean that has seen what it is asked for cannot cheat: it has as many numbers as the state, and tells several steps on both sides
 //! only if these numbers are one. It is much sharper than the filtered mean, which early in a sequence knows little, so that a fold
-//! stands out. Starts that are to be told apart early are judged by filtered means ([`Model::foretold`]).
+//! stands out. States that are estimated before learning are judged in the same way ([`Shown::told_around`]).
 
 use crate::Result;
 use crate::data::Dataset;
@@ -15,9 +15,7 @@ use crate::infer::Posterior;
 use crate::model::{Model, Shown, linalg};
 use std::collections::HashMap;
 
-/// How many steps ahead is foretold where starts are compared.
-const AHEAD: [isize; 3] = [2, 4, 8];
-/// Which steps are told where a fit is judged, counted from the present.
+/// Which steps are told, counted from the present.
 const AROUND: [isize; 6] = [-8, -5, -3, 3, 5, 8];
 /// The observations that a belief is compared with, counted from the present.
 const BESIDE: [isize; 5] = [-2, -1, 0, 1, 2];
@@ -83,8 +81,7 @@ impl Model {
         };
         // All are asked at the same moments.
         let whole = |i: usize| beside(i).is_some();
-        let told =
-            |point: &dyn Fn(usize) -> Vec<f64>| foretold_by(&shown, &AROUND, &whole, point, true);
+        let told = |point: &dyn Fn(usize) -> Vec<f64>| foretold_by(&shown, &whole, point);
         let (Some(beliefs), Some(observations), Some(present)) = (
             told(&|i| mean_at(&posterior, shown.places[i])),
             told(&|i| beside(i).unwrap_or_default()),
@@ -98,12 +95,14 @@ impl Model {
             present,
         }))
     }
+}
 
-    /// The share of variance of what is shown some steps ahead that a smooth function of filtered means, which have seen nothing of it, foretells.
-    pub(crate) fn foretold(&self, data: &Dataset, shown: &Shown) -> Result<Option<f64>> {
-        let posterior = self.filtered(data)?;
-        let point = |i: usize| mean_at(&posterior, shown.places[i]);
-        Ok(foretold_by(shown, &AHEAD, &|_| true, &point, false))
+impl Shown {
+    /// The share of variance of what is shown 3 to 8 steps earlier and later that estimated states tell, where there are any.
+    pub(crate) fn told_around(&self, states: &[Option<Vec<f64>>]) -> Option<f64> {
+        let asked = |i: usize| states[i].is_some();
+        let point = |i: usize| states[i].clone().unwrap_or_default();
+        foretold_by(self, &asked, &point)
     }
 }
 
@@ -129,7 +128,7 @@ struct Ridge {
     penalty: f64,
 }
 
-/// A smooth function, for beliefs that are to be told apart early.
+/// A smooth function, where there are too few rows to choose.
 const SMOOTH: Ridge = Ridge {
     narrower: 1.0,
     penalty: 1.0,
@@ -141,14 +140,12 @@ const PENALTIES: [f64; 2] = [1.0, 0.03];
 /// The mean over distances of what points of some places tell; `None` where there are too few of them.
 fn foretold_by(
     shown: &Shown,
-    distances: &[isize],
     asked: &dyn Fn(usize) -> bool,
     point: &dyn Fn(usize) -> Vec<f64>,
-    tuned: bool,
 ) -> Option<f64> {
     let rows = row_of(shown);
     let mut total = vec![];
-    for &by in distances {
+    for by in AROUND {
         // Some moments of sequences whose number leaves a rest, and what is shown then.
         let part = |of: usize, rest: usize, most: usize| -> Rows<'_> {
             let moments = shown.places.iter().enumerate();
@@ -170,7 +167,7 @@ fn foretold_by(
         }
         let mut ridge = SMOOTH;
         let halves = (part(4, 0, ROWS / 2), part(4, 2, ROWS / 2));
-        if tuned && halves.0.0.len() >= FEWEST && halves.1.0.len() >= FEWEST {
+        if halves.0.0.len() >= FEWEST && halves.1.0.len() >= FEWEST {
             let grid = NARROWER
                 .iter()
                 .flat_map(|&narrower| PENALTIES.map(|penalty| Ridge { narrower, penalty }));
@@ -261,7 +258,7 @@ mod tests {
                 let (angle, pace) = place(sequence, step);
                 point(angle, pace)
             };
-            foretold_by(&shown, &AROUND, &|_| true, &at, true).unwrap()
+            foretold_by(&shown, &|_| true, &at).unwrap()
         };
         let at = |angle: f64, distance: f64| vec![distance * angle.cos(), distance * angle.sin()];
         let observations = told(&|angle, pace| vec![angle.cos(), angle.sin(), 5.0 * pace]);

@@ -15,7 +15,8 @@ mod support_set;
 mod tests;
 mod total;
 
-pub use calibration::{Calibration, normal_quantile, rank_among, rank_in_normal};
+pub use crate::kernel::normal::normal_quantile;
+pub use calibration::{Calibration, rank_among, rank_in_normal};
 pub use error::InferError;
 pub use filter::{Filter, PointBelief};
 pub use forecast::{Forecaster, SeriesSupport};

@@ -8,6 +8,7 @@ pub(crate) mod conv;
 pub(crate) mod dense;
 pub(crate) mod four;
 pub(crate) mod lanes;
+pub(crate) mod normal;
 pub mod real;
 pub(crate) mod scratch;
 pub(crate) mod special;

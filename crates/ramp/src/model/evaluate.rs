@@ -171,22 +171,7 @@ impl Model {
         gradient: Option<&mut [f32]>,
         space: &'s mut Workspace,
     ) -> Result<&'s FreeEnergy> {
-        self.prepare(space, batch.samples.len(), ranks);
-        let tapes: usize = space
-            .shards
-            .iter()
-            .flat_map(|s| &s.blocks)
-            .map(|b| self.tape_len(b.stride))
-            .sum();
-        let keep = gradient.is_some() && tapes <= KEEP;
-        self.forward_own(batch, space, keep);
-        if ranks.ranks() > 1 {
-            space.share.gather_messages(&space.shards, ranks)?;
-        }
-        self.lay_out_messages(space);
-        if gradient.is_some() && space.gradient.rows() != space.rows {
-            space.gradient = space.messages.clone();
-        }
+        let keep = self.send_among(ranks, batch, gradient.is_some(), space)?;
         free_energy_among(
             Ranks {
                 collective: ranks,
@@ -199,11 +184,49 @@ impl Model {
             gradient.is_some().then_some(&mut space.gradient),
             &mut space.objective,
         )?;
-        let value = space.objective.value();
-        self.check_finite(value)?;
-        let Some(gradient) = gradient else {
-            return Ok(value);
-        };
+        self.check_finite(space.objective.value())?;
+        if let Some(gradient) = gradient {
+            self.back_among(ranks, batch, keep, gradient, space)?;
+        }
+        Ok(space.objective.value())
+    }
+
+    /// All messages of a batch, in room for a gradient at them where one will be asked for; whether tapes were kept.
+    pub(super) fn send_among(
+        &self,
+        ranks: &dyn Collective,
+        batch: &Batch<'_>,
+        learns: bool,
+        space: &mut Workspace,
+    ) -> Result<bool> {
+        self.prepare(space, batch.samples.len(), ranks);
+        let tapes: usize = space
+            .shards
+            .iter()
+            .flat_map(|s| &s.blocks)
+            .map(|b| self.tape_len(b.stride))
+            .sum();
+        let keep = learns && tapes <= KEEP;
+        self.forward_own(batch, space, keep);
+        if ranks.ranks() > 1 {
+            space.share.gather_messages(&space.shards, ranks)?;
+        }
+        self.lay_out_messages(space);
+        if learns && space.gradient.rows() != space.rows {
+            space.gradient = space.messages.clone();
+        }
+        Ok(keep)
+    }
+
+    /// From the gradient at the messages in the workspace, that with respect to all parameters.
+    pub(super) fn back_among(
+        &self,
+        ranks: &dyn Collective,
+        batch: &Batch<'_>,
+        keep: bool,
+        gradient: &mut [f32],
+        space: &mut Workspace,
+    ) -> Result<()> {
         let at_messages = &space.gradient;
         space.shards.par_iter_mut().for_each(|shard| {
             let Shard {
@@ -239,7 +262,7 @@ impl Model {
                 });
             }
         }
-        Ok(value)
+        Ok(())
     }
 
     fn check_finite(&self, value: &FreeEnergy) -> Result<()> {

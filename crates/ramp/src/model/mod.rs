@@ -12,6 +12,7 @@ mod message_inputs;
 mod noise;
 mod pass;
 mod plan;
+mod pretraining;
 mod resize_chain;
 #[cfg(test)]
 mod sequence_tests;
@@ -26,10 +27,11 @@ pub(crate) use batch::{Batch, Bound, Mask};
 pub use builder::ModelBuilder;
 pub(crate) use chain_step::ChainStep;
 pub use dynamics::{DynamicsInit, Transition};
-pub(crate) use dynamics::{Shown, linalg};
+pub(crate) use dynamics::{Layout, Shown, StateEstimate, linalg, state_estimates};
 pub use error::{ArrayProblem, ModelError};
 pub(crate) use evaluate::{Workspace, row_ends};
 pub(crate) use noise::Noise;
+pub(crate) use pretraining::PretrainingTargets;
 pub use spec::{Initialisation, ModelSpec, TreeSpec};
 pub use stored::Registry;
 

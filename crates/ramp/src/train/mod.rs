@@ -46,6 +46,7 @@ mod free_energy;
 mod kept_tests;
 mod observer;
 mod optimizer;
+mod pretraining;
 mod problem;
 #[cfg(test)]
 mod rank_tests;

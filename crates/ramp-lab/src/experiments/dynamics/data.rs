@@ -27,6 +27,12 @@ pub enum System {
     DoublePendulum,
     /// Lorenz's attractor by eight noisy readings, each a squashed mixture of its three coordinates.
     Lorenz,
+    /// x″ = 1 − eˣ: a dot on a line, made up to tune on: slow on one side of its rest and fast on the other.
+    Toda,
+    /// A dot in a curved valley, slow along it and fast across, made up to tune on.
+    Valley,
+    /// Two pendulums side by side, made up to tune on: two circles.
+    TwoPendulums,
 }
 
 /// All of them.
@@ -60,13 +66,19 @@ impl System {
             System::BouncingBall => "bouncing-ball",
             System::DoublePendulum => "double-pendulum",
             System::Lorenz => "lorenz",
+            System::Toda => "toda",
+            System::Valley => "valley",
+            System::TwoPendulums => "two-pendulums",
         }
     }
 
     /// How many numbers a state has: the dimension of its latents.
     pub fn dimension(self) -> usize {
         match self {
-            System::BouncingBall | System::DoublePendulum => 4,
+            System::BouncingBall
+            | System::DoublePendulum
+            | System::Valley
+            | System::TwoPendulums => 4,
             System::Lorenz => 3,
             _ => 2,
         }
@@ -81,10 +93,12 @@ impl System {
     pub fn variables(self) -> &'static [(&'static str, bool)] {
         match self {
             System::Pendulum => &[("cos θ", true), ("sin θ", true), ("ω", false)],
-            System::DoubleWell | System::VanDerPol => &[("x", true), ("v", false)],
+            System::DoubleWell | System::VanDerPol | System::Toda => &[("x", true), ("v", false)],
             System::LotkaVolterra => &[("log prey", true), ("log predators", false)],
-            System::BouncingBall => &[("x", true), ("y", true), ("v_x", false), ("v_y", false)],
-            System::DoublePendulum => &[
+            System::BouncingBall | System::Valley => {
+                &[("x", true), ("y", true), ("v_x", false), ("v_y", false)]
+            }
+            System::DoublePendulum | System::TwoPendulums => &[
                 ("cos θ₁", true),
                 ("sin θ₁", true),
                 ("cos θ₂", true),
@@ -100,7 +114,7 @@ impl System {
     pub fn measured(self, state: &[f64]) -> Vec<f64> {
         match self {
             System::Pendulum => vec![state[0].cos(), state[0].sin(), state[1]],
-            System::DoublePendulum => vec![
+            System::DoublePendulum | System::TwoPendulums => vec![
                 state[0].cos(),
                 state[0].sin(),
                 state[1].cos(),
@@ -115,11 +129,11 @@ impl System {
     /// Time from one observation to the next.
     fn interval(self) -> f64 {
         match self {
-            System::Pendulum | System::DoublePendulum => 0.1,
+            System::Pendulum | System::DoublePendulum | System::TwoPendulums => 0.1,
             System::DoubleWell => 0.15,
             System::VanDerPol => 0.15,
-            System::LotkaVolterra => 0.15,
-            System::BouncingBall => 0.1,
+            System::LotkaVolterra | System::Toda => 0.15,
+            System::BouncingBall | System::Valley => 0.1,
             System::Lorenz => 0.05,
         }
     }
@@ -144,6 +158,19 @@ impl System {
                 uniform(-1.0, 1.0),
                 uniform(-1.0, 1.0),
             ],
+            System::Toda => vec![uniform(-1.2, 1.2), uniform(-1.2, 1.2)],
+            System::Valley => vec![
+                uniform(-1.0, 1.0),
+                uniform(-0.6, 0.6),
+                uniform(-0.8, 0.8),
+                uniform(-1.0, 1.0),
+            ],
+            System::TwoPendulums => vec![
+                uniform(-PI, PI),
+                uniform(-PI, PI),
+                uniform(-2.0, 2.0),
+                uniform(-2.0, 2.0),
+            ],
             System::Lorenz => {
                 let start = vec![
                     uniform(-10.0, 10.0),
@@ -165,6 +192,14 @@ impl System {
             // In logarithms, around the point of rest.
             System::LotkaVolterra => vec![1.0 - s[1].exp(), s[0].exp() - 1.0],
             System::BouncingBall => vec![s[2], s[3], 0.0, 0.0],
+            System::Toda => vec![s[1], 1.0 - s[0].exp()],
+            System::Valley => vec![
+                s[2],
+                s[3],
+                -0.6 * s[0] - 0.4 * s[0] * s[1],
+                -3.4 * s[1] - 0.2 * s[0] * s[0],
+            ],
+            System::TwoPendulums => vec![s[2], s[3], -s[0].sin(), -s[1].sin()],
             System::DoublePendulum => {
                 let (difference, [w1, w2]) = (s[0] - s[1], [s[2], s[3]]);
                 let (sin, cos) = difference.sin_cos();
@@ -212,7 +247,9 @@ impl System {
         }
         match self {
             System::Pendulum => state[0] = wrapped(state[0]),
-            System::DoublePendulum => (0..2).for_each(|k| state[k] = wrapped(state[k])),
+            System::DoublePendulum | System::TwoPendulums => {
+                (0..2).for_each(|k| state[k] = wrapped(state[k]))
+            }
             _ => {}
         }
         state
@@ -253,11 +290,23 @@ impl System {
                 rod(size, middle, middle, 0.06 * side, frame);
                 rod(size, tip, tip, 0.09 * side, frame);
             }
-            System::BouncingBall => {
+            System::TwoPendulums => {
+                for k in 0..2 {
+                    let side = if k == 0 { -0.6 } else { 0.6 };
+                    let from = (place(side), centre);
+                    let tip = (
+                        place(side + 0.45 * state[k].sin()),
+                        place(0.45 * state[k].cos()),
+                    );
+                    rod(size, from, tip, 0.035 * size as f64, frame);
+                    rod(size, tip, tip, 0.08 * size as f64, frame);
+                }
+            }
+            System::BouncingBall | System::Valley => {
                 let at = (place(state[0]), place(state[1]));
                 rod(size, at, at, bob, frame);
             }
-            System::DoubleWell | System::VanDerPol | System::LotkaVolterra => {
+            System::DoubleWell | System::VanDerPol | System::LotkaVolterra | System::Toda => {
                 let widest = match self {
                     System::DoubleWell => 2.0,
                     System::VanDerPol => 2.6,

@@ -20,7 +20,7 @@ use linear::{Scores, kalman_smoothers, whiten, window_components};
 use probe::probe;
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, TimeAxis, Tying};
-use ramp::model::{Initialisation, Model, Transition};
+use ramp::model::{Initialisation, Model};
 use ramp::network::{MlpSpec, NetworkSpec};
 use ramp::train::TriedStart;
 use serde::{Deserialize, Serialize};
@@ -76,26 +76,24 @@ impl DynamicsRun {
     }
 }
 
-/// One start that was tried, and how it did.
+/// States that were estimated before learning, and what they tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
-    /// `twist` or `drift`.
+    /// `rings`, which messages find from a twist, or how many places, the other numbers being their rates of change.
     pub start: String,
-    /// The share of what observations show later that was foretold.
-    pub foretold: f64,
-    /// The free energy after the short training, in nats.
-    pub free_energy: f64,
+    /// The share of what observations show 3 to 8 steps earlier and later that they tell.
+    pub told: f64,
 }
 
 impl From<&TriedStart> for Tried {
     fn from(tried: &TriedStart) -> Self {
         Tried {
-            start: match tried.init.transition {
-                Transition::Drift => "drift".into(),
-                _ => "twist".into(),
+            start: match tried.places {
+                None => "rings".into(),
+                Some(1) => "1 place".into(),
+                Some(places) => format!("{places} places"),
             },
-            foretold: tried.foretold,
-            free_energy: tried.free_energy,
+            told: tried.told,
         }
     }
 }
@@ -419,15 +417,16 @@ mod tests {
         let found = [&well.svae, &lorenz.svae, &well.cpc, &lorenz.cpc]
             .map(|r| r.as_ref().unwrap().usual.len());
         assert_eq!(found, [2, 3, 2, 3]);
-        assert_eq!(well.starts.len(), 2);
-        assert!(well.starts[0].foretold >= well.starts[1].foretold);
+        // Of a dot on a line there is one coordinate alone.
+        assert_eq!(well.starts[0].start, "1 place");
+        assert!(well.starts.is_sorted_by(|a, b| a.told >= b.told));
     }
 
     #[test]
     fn a_stopped_run_goes_on_to_the_same_numbers() {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let whole = small().run(folders[0].path(), &mut ()).unwrap().results;
-        // In the middle of a baseline, of trying starts and of training.
+        // In the middle of a baseline, of pretraining and of training.
         for steps in [3, 12, 30, 48] {
             let stopped = small().run(folders[1].path(), &mut StopAfter(steps));
             assert!(

@@ -6,10 +6,12 @@
 //! of a reversible system begin alike, and nothing drives them apart (see [`Transition`]).
 
 mod chart;
+mod geodesic;
 pub(crate) mod linalg;
 mod observed;
 mod readout;
 mod slow;
+mod states;
 #[cfg(test)]
 mod tests;
 mod transition;
@@ -17,13 +19,16 @@ mod transition;
 pub(crate) use observed::Shown;
 pub(super) use readout::set_last_layer;
 pub(super) use slow::{along, principal};
+pub(crate) use states::{Layout, StateEstimate, state_estimates};
 pub use transition::{DynamicsInit, Transition};
 
 use super::plan::Source;
-use super::{Model, ModelError};
+use super::{Model, ModelError, PretrainingTargets};
 use crate::Result;
 use crate::data::Gather;
-use chart::Chart;
+use crate::family::AnyFamily;
+use chart::{Chart, State, identity};
+use geodesic::Geodesic;
 use observed::Observed;
 use rand::SeedableRng;
 use rand::seq::index::sample;
@@ -40,6 +45,9 @@ const SEQUENCES: usize = 8;
 const BELIEFS: usize = 4000;
 /// Penalty of the regressions, per row: weights stay small, so that learning moves on gently.
 const PENALTY: f64 = 1e-3;
+/// The variance of an estimated state, where the prior's is one: a twentieth of its spread. What moves little from step to step, such as a slow
+/// place, tells its velocity only to messages that are this sharp; at 0.1 the velocity of the slower of two oscillations is lost (R² of 0.33 for 0.68).
+const ESTIMATED: f64 = 0.002;
 /// A stream of random numbers apart from those of weights.
 const STREAM: u64 = 1 << 32;
 /// Slow components that are found at least: more than most latents have coordinates, to judge a start by.
@@ -56,6 +64,12 @@ impl Found {
     /// The slow components, where any two steps are whole.
     pub fn components(&self) -> Option<&SlowComponents> {
         self.observed.as_ref().map(|o| &o.found)
+    }
+
+    /// Up to so many coordinates of the manifold that steps lie on.
+    pub fn geodesic(&self, dims: usize) -> Option<Geodesic> {
+        let scores = self.observed.as_ref()?.principal_scores();
+        Geodesic::of(&scores, dims, &mut self.rng.clone())
     }
 }
 
@@ -126,12 +140,47 @@ impl Model {
         }
     }
 
-    /// Whether a movement of this kind can be told from others: a drift needs a coordinate for the place and one for its rate.
-    pub(crate) fn has_rates(&self) -> bool {
-        self.nodes.first().is_some_and(|node| {
-            let (lines, circles) = Chart::new(&node.belief, &node.prior).coordinates();
-            lines > 1 && circles == 0
-        })
+    /// How many coordinates a latent's states can be estimated in: all of it lies on lines, of which there are enough for a place and its rate of change.
+    pub(crate) fn state_dims(&self) -> Option<usize> {
+        let node = self.nodes.first()?;
+        let straight = |part: &AnyFamily| {
+            matches!(
+                part,
+                AnyFamily::Gaussian(_)
+                    | AnyFamily::Diagonal(_)
+                    | AnyFamily::Beta(_)
+                    | AnyFamily::Gamma(_)
+            )
+        };
+        let (lines, _) = Chart::new(&node.belief, &node.prior).coordinates();
+        (lines > 1 && node.belief.parts().iter().all(straight)).then_some(lines)
+    }
+
+    /// Beliefs around estimated states of some samples, for messages to be pretrained on.
+    pub(crate) fn pretraining_targets(
+        &self,
+        shown: &Shown,
+        estimate: &StateEstimate,
+        samples: usize,
+    ) -> PretrainingTargets {
+        let node = &self.nodes[0];
+        let chart = Chart::new(&node.belief, &node.prior);
+        let mut targets = PretrainingTargets::none(self.nodes.len(), node.prior.len(), samples);
+        let mut mean = vec![0.0; node.prior.len()];
+        for (&(sample, step), point) in shown.places.iter().zip(&estimate.points) {
+            let Some(point) = point else { continue };
+            let unit = identity(point.len());
+            let (sum, _) = chart.message(&State {
+                lines: point.clone(),
+                covariance: unit.iter().map(|x| ESTIMATED * x).collect(),
+                circles: vec![],
+                simplices: vec![],
+            });
+            let eta: Vec<f64> = sum.iter().zip(&node.prior).map(|(a, b)| a + b).collect();
+            node.belief.mean(&eta, &mut mean);
+            targets.set(step, sample, &mean);
+        }
+        targets
     }
 
     /// Whether a network's messages go forwards in time, if they go from belief to belief.

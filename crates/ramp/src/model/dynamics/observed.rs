@@ -5,6 +5,7 @@ use super::super::plan::Source;
 use super::slow::{SlowComponents, along};
 use crate::Result;
 use crate::data::Dataset;
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// One series of a chain and the network that recognises it.
@@ -35,6 +36,12 @@ impl Observed {
     /// What a series shows at a step.
     pub fn row(&self, series: &Series, i: usize) -> &[f32] {
         &self.rows[i * self.width..][..self.width][series.span.clone()]
+    }
+
+    /// All steps in principal components.
+    pub fn principal_scores(&self) -> Vec<Vec<f64>> {
+        let rows = self.rows.par_chunks_exact(self.width);
+        rows.map(|row| self.found.principal_scores(row)).collect()
     }
 
     /// The part of the components at a step that comes from one series.
@@ -114,6 +121,20 @@ impl Model {
                 .push(weights.map(|w| along(row, &found.mean, w)).collect());
         })?;
         Ok(shown)
+    }
+
+    /// The principal components at the same steps as those of [`shown`](Self::shown).
+    pub(crate) fn principal_scores(
+        &self,
+        data: &Dataset,
+        samples: &[u32],
+        found: &SlowComponents,
+    ) -> Result<Vec<Vec<f64>>> {
+        let mut scores = vec![];
+        self.for_each_step(data, samples, &self.series_layout(), |_, _, row| {
+            scores.push(found.principal_scores(row));
+        })?;
+        Ok(scores)
     }
 
     fn series_layout(&self) -> Layout {

@@ -26,6 +26,8 @@ pub struct SlowComponents {
     pub weights: Vec<Vec<f64>>,
     /// How each goes with itself one step later.
     pub lagged: Vec<f64>,
+    /// The principal directions that they were sought among, scaled so that rows vary by one along each.
+    pub directions: Vec<Vec<f64>>,
 }
 
 impl SlowComponents {
@@ -80,8 +82,20 @@ impl SlowComponents {
             mean,
             weights,
             lagged,
+            directions,
         }
     }
+
+    /// A row in principal components as they are, so that distances between rows are kept.
+    pub fn principal_scores(&self, row: &[f32]) -> Vec<f64> {
+        // A direction is as long as the spread along it is short.
+        let score = |d: &Vec<f64>| along(row, &self.mean, d) / dot(d, d).sqrt();
+        self.directions.iter().map(score).collect()
+    }
+}
+
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// A row's place along a direction.
@@ -167,7 +181,7 @@ pub fn principal(rows: &[f32], width: usize, mean: &[f64], seed: u64) -> Vec<Vec
 }
 
 /// Gram and Schmidt, twice.
-fn orthonormalise(basis: &mut [Vec<f64>]) {
+pub fn orthonormalise(basis: &mut [Vec<f64>]) {
     for k in 0..basis.len() {
         let (before, rest) = basis.split_at_mut(k);
         let own = &mut rest[0];
