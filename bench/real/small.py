@@ -63,13 +63,18 @@ class Tree:
 
 
 def factor_analysis(learned, fresh):
+    """Its scores; nothing where it ends without a solution, as with a variance that falls to zero."""
+    import numpy as np
     import semopy
 
     lines = [f"{name} =~ {' + '.join(items)}" for name, items in GROUPS.items()] + ["g =~ f1 + f2 + f3"]
     model = semopy.Model("\n".join(lines))
     mean, sd = learned.mean(), learned.std()
     model.fit((learned - mean) / sd)
-    return model.predict_factors((fresh - mean) / sd)[[*GROUPS, "g"]].to_numpy()
+    try:
+        return model.predict_factors((fresh - mean) / sd)[[*GROUPS, "g"]].to_numpy()
+    except np.linalg.LinAlgError:
+        return None
 
 
 def judge(command, rows, seed, bent, folder, extra=""):
@@ -94,7 +99,7 @@ def judge(command, rows, seed, bent, folder, extra=""):
     agree = lambda x: float(np.mean([abs(np.corrcoef(x[:, k], best[:, k])[0, 1]) for k in range(4)]))
     advice = "a linear factor model is the better choice" in said
     each = [abs(np.corrcoef(ours[:, k], best[:, k])[0, 1]) for k in range(4)]
-    return {"rows": rows, "seed": seed, "bent": bent, "ramp": agree(ours), "each": each, "linear": agree(linear), "advised": advice, "cpu": cpu}
+    return {"rows": rows, "seed": seed, "bent": bent, "ramp": agree(ours), "each": each, "linear": None if linear is None else agree(linear), "advised": advice, "cpu": cpu}
 
 
 def table(found):
@@ -116,8 +121,12 @@ def table(found):
                 mean = lambda key: float(np.mean([r[key] for r in own]))
                 gap = "" if bent else f"{1 - mean('ramp'):.3f}"
                 worst = min(min(r["each"]) for r in own)
+                solved = [r["linear"] for r in own if r["linear"] is not None]
+                linear = f"{np.mean(solved):.3f}" if solved else ""
+                if len(solved) < len(own):
+                    linear += f" ({len(own) - len(solved)} of {len(own)} without a solution)"
                 text.append(
-                    f"| {'bent' if bent else 'straight'} | {rows} | {', '.join(str(r['seed']) for r in own)} | {mean('ramp'):.3f} | {worst:.3f} | {mean('linear'):.3f} | {gap} | {mean('cpu'):.0f} s | {sum(r['advised'] for r in own)} of {len(own)} |"
+                    f"| {'bent' if bent else 'straight'} | {rows} | {', '.join(str(r['seed']) for r in own)} | {mean('ramp'):.3f} | {worst:.3f} | {linear} | {gap} | {mean('cpu'):.0f} s | {sum(r['advised'] for r in own)} of {len(own)} |"
                 )
     return "\n".join(text) + "\n"
 

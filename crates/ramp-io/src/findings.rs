@@ -1,7 +1,9 @@
 //! What was learned about each latent: how much it explains, the contribution of each neighbouring subtree, how sure it is.
 
 use crate::Result;
+use crate::answering_style::style_warning;
 use crate::calibration::held_out_cells;
+use crate::encode::Encoding;
 use crate::items::{self, Item, items_of};
 use crate::run::Project;
 use crate::run::support_samples;
@@ -176,6 +178,9 @@ impl Findings {
         for latent in &mut latents {
             let more = items::warnings(&latent.name, &items);
             latent.warnings.extend(more);
+            let ordered = ordered_items(project, latent);
+            let more = style_warning(&latent.name, &ordered, &training);
+            latent.warnings.extend(more);
         }
         Ok(Findings {
             total: TreeTotal::of(project)?,
@@ -343,6 +348,21 @@ fn folded(name: &str, seen: Foresight) -> Option<String> {
             100.0 * seen.observations
         )
     })
+}
+
+/// The items with ordered levels that hang on a Gaussian latent of one dimension.
+fn ordered_items<'a>(project: &'a Project, latent: &LatentFindings) -> Vec<&'a str> {
+    let tree = project.model.tree();
+    let here = |name: &str| {
+        let found = tree.find(name).ok().and_then(|x| tree.latent_of(x));
+        found.is_some_and(|z| tree.name(z) == latent.name)
+    };
+    let all = project.encoder.observations.iter();
+    let ordered = all.filter(|o| matches!(o.encoding, Encoding::Ordinal { .. }));
+    ordered
+        .map(|o| &o.name[..])
+        .filter(|name| latent.family == "gaussian(1)" && here(name))
+        .collect()
 }
 
 fn warnings(latent: &LatentFindings, divergence: f64, advice: &str) -> Vec<String> {

@@ -18,6 +18,7 @@
 //! - [`report`]: the page that shows a fit.
 //! - [`stream`]: what a run says of new data, some samples at a time: posteriors, scores, filled gaps.
 
+mod answering_style;
 pub mod array;
 mod calibration;
 pub mod change;

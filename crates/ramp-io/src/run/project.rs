@@ -127,7 +127,8 @@ impl Project {
         }
         let apart = |share: f64| (count as f64 * share).round() as usize;
         let apart = apart(file.data.holdout) + apart(file.data.validation);
-        let mut train = file.train_spec(count - apart.min(count))?;
+        let learned = count - apart.min(count);
+        let mut train = file.train_spec(learned)?;
         // Of a handful of samples, one at least.
         for share in [&mut train.holdout, &mut train.validation] {
             if *share > 0.0 && count > 2 {
@@ -157,6 +158,9 @@ impl Project {
             parts.as_ref(),
         )
         .map_err(in_file)?;
+        if has_images(&encoder) {
+            train = of_images(&file, learned, train)?;
+        }
         Ok(Project {
             settings: file.resolved(&train)?,
             file,
@@ -206,6 +210,11 @@ impl Project {
             train.seed,
             None,
         )?;
+        if has_images(&encoder) {
+            let small = (train.batch, train.mixture);
+            train = of_images(&self.file, learned.len(), train)?;
+            (train.batch, train.mixture) = small;
+        }
         Ok(Project {
             file: self.file.clone(),
             settings: String::new(),
@@ -324,9 +333,23 @@ impl Project {
 
     /// Whether images are observed, which a linear model says little about.
     pub(super) fn has_images(&self) -> bool {
-        let mut observations = self.encoder.observations.iter();
-        observations.any(|o| matches!(o.encoding, Encoding::Image { .. }))
+        has_images(&self.encoder)
     }
+}
+
+fn has_images(encoder: &Encoder) -> bool {
+    let mut observations = encoder.observations.iter();
+    observations.any(|o| matches!(o.encoding, Encoding::Image { .. }))
+}
+
+/// The settings of training for images, where those for other observations have divided the samples already.
+fn of_images(file: &ModelFile, samples: usize, divided: TrainSpec) -> Result<TrainSpec> {
+    Ok(TrainSpec {
+        holdout: divided.holdout,
+        validation: divided.validation,
+        holdout_last: divided.holdout_last,
+        ..file.train_spec_for(samples, true)?
+    })
 }
 
 impl Project {

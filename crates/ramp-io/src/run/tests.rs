@@ -3,6 +3,8 @@
 use super::claim::STAGE;
 use super::manifest::{MANIFEST, MODEL, SUPPORT_TABLE, WEIGHTS};
 use super::*;
+use crate::array::{Array, ArrayValues};
+use crate::source::Content;
 use crate::stream::OutputOptions;
 use crate::{Error, ModelFile, Result};
 use arrow_array::RecordBatch;
@@ -326,4 +328,38 @@ fn the_settings_of_a_run_are_those_when_its_data_was_read() {
     place.finish(&project, "").unwrap();
     let kept = fs::read_to_string(run.join(MODEL)).unwrap();
     assert!(kept.contains(&full.display().to_string()), "{kept}");
+}
+
+#[test]
+fn images_take_defaults_of_their_own_and_the_file_has_the_last_word() {
+    let views = |more: &str| {
+        let tree = format!("[tree]\nnewick = \"(left,right)z;\"\n{more}");
+        let array = |name: &str, shift: usize| Array {
+            name: name.into(),
+            shape: vec![40, 4, 4],
+            values: ArrayValues::Bytes(
+                (0..640_usize)
+                    .map(|i| ((i * 7 + i / 16 * shift) % 251) as u8)
+                    .collect(),
+            ),
+        };
+        let arrays = Content::Arrays(vec![array("left", 3), array("right", 5)]);
+        Project::prepare_in_memory(ModelFile::parse(&tree).unwrap(), arrays).unwrap()
+    };
+    let images = views("");
+    let numbers = ModelFile::parse(TREE).unwrap().train_spec(32).unwrap();
+    assert!(images.train.noise > 0.0 && numbers.noise == 0.0);
+    assert!(images.train.learning_rate < numbers.learning_rate);
+    // Who is held out does not depend on it, and the run says what it did.
+    let held_out = images.train.split(40).unwrap().held_out;
+    assert_eq!(images.held_out, held_out);
+    let again = ModelFile::parse(&images.settings).unwrap();
+    assert_eq!(
+        again.train_spec(32).unwrap().noise,
+        images.train.noise,
+        "{}",
+        images.settings
+    );
+    let own = views("[train]\nnoise = 0.0\nlearning_rate = 0.5\n").train;
+    assert_eq!((own.noise, own.learning_rate), (0.0, 0.5));
 }

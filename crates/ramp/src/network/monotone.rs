@@ -1,5 +1,8 @@
 //! The monotone network: what it says of a Gaussian latent's mean only rises, or only falls, with the observation.
 
+#[cfg(test)]
+mod tests;
+
 use super::{Activation, Block, Mlp, Network, NetworkError, Parameter};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -18,6 +21,9 @@ const FIRST_PRECISION: f32 = 0.5;
 /// `μ = u·t + b`, so `h = (I + C Cᵀ) μ`. The direction `u` is learned, so an item may run either way, but it cannot take extreme
 /// answers at both ends for the same thing: a perceptron can, and then a scale of items measures how extremely people answer.
 ///
+/// Of a latent of several dimensions only the first is bound to the order of answers. Means along the others have a free function of the observation added, so that
+/// how extremely people answer has a place of its own beside what the items measure.
+///
 /// ```
 /// use ramp::network::{Monotone, Network};
 /// // An item with five answers, one of which is one and the others zero.
@@ -33,6 +39,8 @@ pub struct Monotone {
     rising: Mlp,
     /// The factor of the precision.
     spread: Mlp,
+    /// What is added to the means of all dimensions but the first, where there are more.
+    free: Option<Mlp>,
 }
 
 /// How the rising function is made.
@@ -55,6 +63,10 @@ impl Monotone {
             rise: Rise::Steps { levels },
             rising: Mlp::new(levels, &[], 1)?,
             spread: Mlp::new(levels, &[], triangle(dim))?,
+            free: match dim {
+                0 | 1 => None,
+                _ => Some(Mlp::new(levels, &[], dim - 1)?),
+            },
         })
     }
 
@@ -65,23 +77,26 @@ impl Monotone {
             rise: Rise::Units { hidden },
             rising: Mlp::new(1, &[hidden], 1)?.with_activation(Activation::Tanh),
             spread: Mlp::new(1, &[hidden], triangle(dim))?.with_activation(Activation::Tanh),
+            free: match dim {
+                0 | 1 => None,
+                _ => Some(Mlp::new(1, &[hidden], dim - 1)?.with_activation(Activation::Tanh)),
+            },
         })
     }
 
-    /// Where the direction, the offset, the rising function and the precision's factor lie among the parameters.
-    fn spans(&self) -> [Range<usize>; 4] {
+    /// Where the direction, the offset, the rising function, the precision's factor and the free means lie among the parameters.
+    fn spans(&self) -> [Range<usize>; 5] {
         let d = self.dim;
         let rise = match self.rise {
             Rise::Steps { levels } => levels - 1,
             Rise::Units { .. } => count(&self.rising),
         };
-        let ends = [d, 2 * d, 2 * d + rise, 2 * d + rise + count(&self.spread)];
-        [
-            0..ends[0],
-            ends[0]..ends[1],
-            ends[1]..ends[2],
-            ends[2]..ends[3],
-        ]
+        let mut end = 0;
+        let free = self.free.as_ref().map_or(0, count);
+        [d, d, rise, count(&self.spread), free].map(|len| {
+            end += len;
+            end - len..end
+        })
     }
 
     /// The weights of the rising function from its parameters.
@@ -132,18 +147,23 @@ impl Monotone {
         }
     }
 
-    /// The parts of tape: of the rising function, of the precision's factor, `t`, and the factor.
-    fn tape_parts(&self, rows: usize) -> [usize; 4] {
+    /// The parts of tape: of the rising function, of the precision's factor, `t`, the factor, of the free means, and these.
+    fn tape_parts(&self, rows: usize) -> [usize; 6] {
+        let free = self.free.as_ref();
         [
             self.rising.tape_len(rows),
             self.spread.tape_len(rows),
             rows,
             triangle(self.dim) * rows,
+            free.map_or(0, |free| free.tape_len(rows)),
+            self.dim.saturating_sub(1) * rows,
         ]
     }
 
     fn inner_scratch(&self, rows: usize) -> usize {
-        (self.rising.scratch_len(rows)).max(self.spread.scratch_len(rows))
+        let all = [Some(&self.rising), Some(&self.spread), self.free.as_ref()];
+        let each = all.into_iter().flatten().map(|n| n.scratch_len(rows));
+        each.max().unwrap_or(0)
     }
 }
 
@@ -205,12 +225,13 @@ impl Network for Monotone {
             Rise::Units { .. } => all.extend(named("rising", &self.rising)),
         }
         all.extend(named("precision", &self.spread));
+        all.extend(self.free.iter().flat_map(|free| named("free", free)));
         all
     }
 
     /// A rising straight line, as far as it goes: items begin as parts of a sum.
     fn initialize(&self, rng: &mut ChaCha8Rng, parameters: &mut [f32]) {
-        let [direction, offset, rise, spread] = self.spans();
+        let [direction, offset, rise, spread, free] = self.spans();
         parameters[offset].fill(0.0);
         let direction = &mut parameters[direction];
         if let [one] = direction {
@@ -221,6 +242,11 @@ impl Network for Monotone {
             }
             let norm = direction.iter().map(|u| u * u).sum::<f32>().sqrt();
             direction.iter_mut().for_each(|u| *u /= norm);
+        }
+        if let Some(network) = &self.free {
+            // Something in each dimension, or items would never find what they share there.
+            network.initialize(rng, &mut parameters[free.clone()]);
+            parameters[free].iter_mut().for_each(|w| *w *= 0.3);
         }
         let rise = &mut parameters[rise];
         match self.rise {
@@ -281,8 +307,9 @@ impl Network for Monotone {
     }
 
     fn scratch_len(&self, rows: usize) -> usize {
-        // The weights of the rising function and their gradient; a gradient at `t` and at the factor; a gradient at inputs.
-        let own = 2 * count(&self.rising) + (1 + triangle(self.dim) + self.inputs()) * rows;
+        // The weights of the rising function and their gradient; a gradient at `t`, at the factor and at free means; a gradient at inputs.
+        let each = self.dim + triangle(self.dim) + self.inputs();
+        let own = 2 * count(&self.rising) + each * rows;
         own + RowSpace::len(self.dim) + self.inner_scratch(rows)
     }
 
@@ -296,18 +323,23 @@ impl Network for Monotone {
     ) {
         let rows = input.rows();
         let d = self.dim;
-        let [direction, offset, rise, spread] = self.spans();
-        let [a, b, c, e] = self.tape_parts(rows);
+        let [direction, offset, rise, spread, free] = self.spans();
+        let [a, b, c, e, f, g] = self.tape_parts(rows);
         let (rising_tape, rest) = tape.split_at_mut(a);
         let (spread_tape, rest) = rest.split_at_mut(b);
         let (t, rest) = rest.split_at_mut(c);
-        let factor = &mut rest[..e];
+        let (factor, rest) = rest.split_at_mut(e);
+        let (free_tape, rest) = rest.split_at_mut(f);
+        let added = &mut rest[..g];
         let (weights, scratch) = scratch.split_at_mut(count(&self.rising));
         let (row_space, scratch) = scratch.split_at_mut(RowSpace::len(d));
         self.rising_weights(&parameters[rise], weights);
         self.rising.forward(weights, input, t, rising_tape, scratch);
         self.spread
             .forward(&parameters[spread], input, factor, spread_tape, scratch);
+        if let Some(network) = &self.free {
+            network.forward(&parameters[free], input, added, free_tape, scratch);
+        }
         let (u, b) = (&parameters[direction], &parameters[offset]);
         let (h, raw) = output.split_at_mut(d * rows);
         raw[..e].copy_from_slice(factor);
@@ -315,7 +347,7 @@ impl Network for Monotone {
         for r in 0..rows {
             let space = row_space.load(factor, rows, r);
             for i in 0..d {
-                space.mean[i] = u[i] * t[r] + b[i];
+                space.mean[i] = u[i] * t[r] + b[i] + free_mean(added, rows, i, r);
             }
             space.transposed_times_mean();
             for i in 0..d {
@@ -336,17 +368,20 @@ impl Network for Monotone {
     ) {
         let rows = input.rows();
         let d = self.dim;
-        let [direction, offset, rise, spread] = self.spans();
-        let [a, b, c, e] = self.tape_parts(rows);
+        let [direction, offset, rise, spread, free] = self.spans();
+        let [a, b, c, e, f, g] = self.tape_parts(rows);
         let (rising_tape, rest) = tape.split_at(a);
         let (spread_tape, rest) = rest.split_at(b);
         let (t, rest) = rest.split_at(c);
-        let factor = &rest[..e];
+        let (factor, rest) = rest.split_at(e);
+        let (free_tape, rest) = rest.split_at(f);
+        let added = &rest[..g];
         let many = count(&self.rising);
         let (weights, scratch) = scratch.split_at_mut(many);
         let (at_weights, scratch) = scratch.split_at_mut(many);
         let (at_t, scratch) = scratch.split_at_mut(rows);
         let (at_factor, scratch) = scratch.split_at_mut(e);
+        let (at_added, scratch) = scratch.split_at_mut(g);
         let (at_input, scratch) = scratch.split_at_mut(self.inputs() * rows);
         let (row_space, scratch) = scratch.split_at_mut(RowSpace::len(d));
         let (u, b) = (&parameters[direction.clone()], &parameters[offset.clone()]);
@@ -356,7 +391,7 @@ impl Network for Monotone {
         for r in 0..rows {
             let space = row_space.load(factor, rows, r);
             for i in 0..d {
-                space.mean[i] = u[i] * t[r] + b[i];
+                space.mean[i] = u[i] * t[r] + b[i] + free_mean(added, rows, i, r);
                 space.at_h[i] = at_h[i * rows + r];
             }
             space.transposed_times_mean();
@@ -367,6 +402,9 @@ impl Network for Monotone {
                 at_t[r] += u[i] * at_mean;
                 grad_parameters[direction.start + i] += t[r] * at_mean;
                 grad_parameters[offset.start + i] += at_mean;
+                if i > 0 {
+                    at_added[(i - 1) * rows + r] = at_mean;
+                }
                 for j in 0..=i {
                     at_factor[at(i, j) * rows + r] += space.at_h[i] * space.whitened[j]
                         + space.mean[i] * space.whitened_gradient[j];
@@ -400,12 +438,36 @@ impl Network for Monotone {
             &mut grad_parameters[spread],
             scratch,
         );
-        if let Some(to) = grad_input {
-            to.iter_mut()
-                .zip(&*at_input)
-                .for_each(|(to, more)| *to += more);
+        if let Some(to) = grad_input.as_deref_mut() {
+            add(at_input, to);
+        }
+        if let Some(network) = &self.free {
+            network.backward(
+                &parameters[free.clone()],
+                input,
+                free_tape,
+                at_added,
+                wanted.then_some(&mut *at_input),
+                &mut grad_parameters[free],
+                scratch,
+            );
+            if let Some(to) = grad_input {
+                add(at_input, to);
+            }
         }
     }
+}
+
+/// What is added to the mean of a dimension in a row: nothing to the first.
+fn free_mean(added: &[f32], rows: usize, dimension: usize, row: usize) -> f32 {
+    match dimension {
+        0 => 0.0,
+        _ => added[(dimension - 1) * rows + row],
+    }
+}
+
+fn add(more: &[f32], to: &mut [f32]) {
+    to.iter_mut().zip(more).for_each(|(to, more)| *to += more);
 }
 
 /// What one row needs, reused from row to row.
@@ -466,117 +528,5 @@ impl<'a> RowSpace<'a> {
 fn transposed_times(dim: usize, factor: &[f32], vector: &[f32], to: &mut [f32]) {
     for j in 0..dim {
         to[j] = (j..dim).map(|i| factor[at(i, j)] * vector[i]).sum();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::network::check::Trial;
-    use rand_chacha::rand_core::SeedableRng;
-
-    fn every_kind() -> Vec<(String, Monotone)> {
-        let mut all = vec![];
-        for dim in 1..=3 {
-            all.push((format!("number, {dim}"), Monotone::number(7, dim).unwrap()));
-            for levels in [2, 5] {
-                let network = Monotone::levels(levels, dim).unwrap();
-                all.push((format!("{levels} levels, {dim}"), network));
-            }
-        }
-        all
-    }
-
-    #[test]
-    fn gradients_are_those_of_finite_differences() {
-        for (what, network) in every_kind() {
-            for row_major in [false, true] {
-                Trial::new(&network, 16, row_major, 3).check_differences(1e-2, &what);
-            }
-            Trial::new(&network, 16, false, 4).check_padding(9, &what);
-        }
-    }
-
-    /// The mean under a standard normal prior, for each answer in its order.
-    fn means(network: &Monotone, parameters: &[f32], answers: &[Vec<f32>]) -> Vec<f64> {
-        assert_eq!(network.dim, 1);
-        let rows = answers.len().next_multiple_of(crate::network::ROW_UNIT);
-        let mut input = vec![0.0; network.inputs() * rows];
-        for (row, answer) in answers.iter().enumerate() {
-            for (feature, x) in answer.iter().enumerate() {
-                input[feature * rows + row] = *x;
-            }
-        }
-        let mut output = vec![0.0; 2 * rows];
-        let mut tape = vec![0.0; network.tape_len(rows)];
-        let mut scratch = vec![0.0; network.scratch_len(rows)];
-        let block = Block::feature_major(&input, network.inputs(), rows);
-        network.forward(parameters, block, &mut output, &mut tape, &mut scratch);
-        (0..answers.len())
-            .map(|row| f64::from(output[row]) / (1.0 + f64::from(output[rows + row]).powi(2)))
-            .collect()
-    }
-
-    #[test]
-    fn means_are_monotone_whatever_the_parameters_are() {
-        let rng = &mut ChaCha8Rng::seed_from_u64(5);
-        let levels: Vec<Vec<f32>> = (0..6)
-            .map(|l| (0..6).map(|i| f32::from(i == l)).collect())
-            .collect();
-        let numbers: Vec<Vec<f32>> = (-30..=30).map(|x| vec![x as f32 / 10.0]).collect();
-        let (mut up, mut down) = (0, 0);
-        for (network, answers) in [
-            (Monotone::levels(6, 1).unwrap(), levels),
-            (Monotone::number(9, 1).unwrap(), numbers),
-        ] {
-            let len = network.parameters().iter().map(Parameter::len).sum();
-            for _ in 0..50 {
-                let parameters = crate::network::check::normals(rng, len);
-                let means = means(&network, &parameters, &answers);
-                let rises = parameters[0] > 0.0;
-                for pair in means.windows(2) {
-                    let step = if rises {
-                        pair[1] - pair[0]
-                    } else {
-                        pair[0] - pair[1]
-                    };
-                    assert!(step > -1e-5, "{means:?}");
-                }
-                *(if rises { &mut up } else { &mut down }) += 1;
-            }
-        }
-        assert!(up > 20 && down > 20);
-    }
-
-    #[test]
-    fn signs_turn_to_the_last_bit() {
-        for (what, network) in every_kind().into_iter().filter(|(_, n)| n.dim == 1) {
-            let trial = Trial::new(&network, 16, false, 6);
-            let (plain, _) = trial.forward(&trial.parameters, &trial.input);
-            let mut parameters = trial.parameters.clone();
-            for place in network.negating_output(0).unwrap() {
-                parameters[place] = -parameters[place];
-            }
-            let (turned, _) = trial.forward(&parameters, &trial.input);
-            for (i, (plain, turned)) in plain.iter().zip(&turned).enumerate() {
-                let sign = if i < 16 { -1.0 } else { 1.0 };
-                assert_eq!(sign * plain, *turned, "{what}");
-            }
-        }
-    }
-
-    #[test]
-    fn an_item_begins_as_a_part_of_a_sum() {
-        let network = Monotone::levels(5, 1).unwrap();
-        let len = network.parameters().iter().map(Parameter::len).sum();
-        let mut parameters = vec![0.0; len];
-        network.initialize(&mut ChaCha8Rng::seed_from_u64(0), &mut parameters);
-        let answers: Vec<Vec<f32>> = (0..5)
-            .map(|l| (0..5).map(|i| f32::from(i == l)).collect())
-            .collect();
-        for (level, mean) in means(&network, &parameters, &answers).iter().enumerate() {
-            let expected = f64::from(FIRST_RANGE) * (level as f64 / 4.0 - 0.5);
-            assert!((mean - expected).abs() < 1e-5, "{mean} is not {expected}");
-        }
     }
 }

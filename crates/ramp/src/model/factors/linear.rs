@@ -18,6 +18,8 @@ const FIRST_RELIABILITY: f64 = 0.7;
 pub struct Scores {
     /// The latent that they hang on.
     pub latent: usize,
+    /// Whether the first of them is the place among ordered levels.
+    pub ordered: bool,
     /// How many numbers a row has.
     pub width: usize,
     /// The share of variance of each among the others, for the first guess alone.
@@ -533,7 +535,7 @@ fn components(points: &[f64], width: usize, rows: usize, count: usize) -> Vec<f6
 }
 
 /// `A B`, of `m × k` and `k × n`.
-fn matmul(m: usize, k: usize, n: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
+pub fn matmul(m: usize, k: usize, n: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
     let mut c = vec![0.0; m * n];
     for i in 0..m {
         for l in 0..k {

@@ -5,6 +5,7 @@
 //! stopping has it to fall back on; and no latent begins in a poor optimum.
 
 mod linear;
+mod order;
 mod teach;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use crate::data::{Dataset, Gather};
 use crate::family::AnyFamily;
 use crate::network::NetworkSpec;
 use linear::{LinearTree, Scores};
+use order::places;
 use rand::SeedableRng;
 use rand::{RngExt, seq::index::sample};
 use rand_chacha::ChaCha8Rng;
@@ -98,9 +100,10 @@ impl Model {
         if scores.len() != self.features.len() {
             return Ok(false);
         }
-        let Some(tree) = LinearTree::fit(&dims, &self.links(), &scores) else {
+        let Some(mut tree) = LinearTree::fit(&dims, &self.links(), &scores) else {
             return Ok(false);
         };
+        tree.put_order_first(&scores);
         self.teach_observations(&few, &chosen, &tree, &projections);
         self.teach_messages(&tree, &scores, &mut rng);
         Ok(true)
@@ -172,9 +175,10 @@ impl Model {
             }
             let key = &self.networks[stage.network].key;
             let ordered = matches!(self.spec.networks.get(key), Some(NetworkSpec::Monotone(_)));
+            let target = self.plan.target[m];
             let directions = match width {
                 1 => vec![vec![1.0]],
-                _ if ordered => vec![(0..width).map(|l| l as f64).collect()],
+                _ if ordered => places(&known, width, self.nodes[target].belief.freedom()),
                 _ => principal(&known, width, &mean, self.spec.seed),
             };
             let spread = |d: &Vec<f64>| {
@@ -210,7 +214,8 @@ impl Model {
                 })
                 .collect();
             all.push(Scores {
-                latent: self.plan.target[m],
+                latent: target,
+                ordered,
                 width: directions.len(),
                 sizes: sizes.iter().map(|s| s / whole).collect(),
                 values,

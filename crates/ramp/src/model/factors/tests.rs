@@ -200,6 +200,56 @@ fn a_latent_of_several_numbers_begins_in_the_plane_of_its_factors() {
 }
 
 #[test]
+fn how_extremely_people_answer_begins_beside_what_items_measure() {
+    let mut rng = ChaCha8Rng::seed_from_u64(21);
+    let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+    let (rows, items) = (1500_u32, 6_usize);
+    let (mut traits, mut styles, mut answers) = (vec![], vec![], vec![vec![]; items]);
+    for _ in 0..rows {
+        let (level, style) = (normal(), normal());
+        for (i, column) in answers.iter_mut().enumerate() {
+            let way = if i == 2 { -1.0 } else { 1.0 };
+            let x = (0.8 * style).exp() * (0.8 * way * level + 0.6 * normal());
+            let answer = [-1.2, -0.4, 0.4, 1.2].iter().filter(|c| x > **c).count();
+            column.extend((0..5).map(|l| f32::from(u8::from(l == answer))));
+        }
+        traits.push(level);
+        styles.push(style);
+    }
+    let data = answers.into_iter().enumerate();
+    let data = data.fold(Dataset::new(), |data, (i, column)| {
+        data.observe(format!("x{i}"), 5, column).unwrap()
+    });
+    let tree = FactorTree::from_newick("(x0,x1,x2,x3,x4,x5)z;").unwrap();
+    let builder = Model::builder(tree).families("gaussian(2)").unwrap();
+    let builder = (0..items).fold(builder, |builder, i| {
+        builder.network(
+            format!("x{i}>z"),
+            NetworkSpec::Monotone(MonotoneSpec::default()),
+        )
+    });
+    let mut model = builder.build(&data).unwrap();
+    let all: Vec<u32> = (0..rows).collect();
+    assert!(model.init_factors(&data, &all).unwrap());
+    let means = model.posterior(&data).unwrap().latents()[0]
+        .mean_array()
+        .into_values();
+    let along = |k: usize, truth: &[f64]| {
+        let own: Vec<f64> = means.chunks_exact(2).map(|m| m[k]).collect();
+        let of = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(a, b)| a * b).sum::<f64>();
+        let flat = |x: &[f64]| -> Vec<f64> {
+            let mean = x.iter().sum::<f64>() / x.len() as f64;
+            x.iter().map(|v| v - mean).collect()
+        };
+        let (a, b) = (flat(&own), flat(truth));
+        (of(&a, &b) / (of(&a, &a) * of(&b, &b)).sqrt()).abs()
+    };
+    assert!(along(0, &traits) > 0.8, "{}", along(0, &traits));
+    assert!(along(1, &styles) > 0.6, "{}", along(1, &styles));
+    assert!(along(1, &traits) < 0.2 && along(0, &styles) < 0.2);
+}
+
+#[test]
 fn other_families_and_small_samples_stay_as_they_were() {
     let (items, _) = drawn(100, 5);
     let data = data_of(&items);
@@ -247,6 +297,7 @@ fn a_root_far_from_the_data_is_as_near_to_its_branches_as_it_is() {
         .enumerate()
         .map(|(i, values)| Scores {
             latent: 3 + i / 2,
+            ordered: false,
             width: 1,
             sizes: vec![1.0],
             values,
