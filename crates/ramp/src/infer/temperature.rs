@@ -1,9 +1,9 @@
 //! How much messages count in imputations: one temperature, learned from samples that the networks have not (temperature scaling).
 //!
-//! The formula of imputations takes messages at their word. A family that cannot hold what an observation says makes them too wide: any number that
-//! is read off an angle allows of two places at least, and a von Mises message has one. The exact conditional of such data is calibrated, the formula's is 5 %
-//! too wide, and dividing by the true mixture `F` in place of `f0` leaves it so. All messages times the number under which fresh cells
-//! are likeliest is right again, and where the formula is right that number is 1.
+//! The formula of imputations takes messages at their word. Where the family cannot hold what an observation says they are off: any number that is read off
+//! an angle allows of two places at least, and a von Mises message has one. The exact conditional of such data is calibrated; the formula's is 5 % too
+//! wide on every seed, and so it is with every message divided by its true mixture `F` in place of `f0`. With all messages times the number under which
+//! fresh cells are likeliest it is 0 to 2 % too wide; where the formula is right, that number is near 1.
 
 use super::impute::{Imputer, Leaf, moved};
 use crate::Result;

@@ -70,9 +70,9 @@ impl Ranks {
 ///
 /// A model's latents have no zero and no unit but those of its training samples, whose beliefs should add up to the prior. So truths are counted from the
 /// mean of the training samples' truths, in their standard deviations: among 6,000 samples that mean is 0.013 off, which against a posterior three
-/// times as narrow as the prior is 0.04 of its standard deviations, and thousands of ranks notice it. The free energy holds that sum only loosely: the
-/// linear chain's beliefs of training samples have means up to 0.02 beside their truths', the same at all steps, and that is a shift of 0.05. It is the
-/// model's error, so it is counted.
+/// times as narrow as the prior is 0.04 of its standard deviations, and thousands of ranks notice it. That sum is not exact after
+/// training: the linear chain's beliefs of training samples had means up to 0.02 beside their truths' (seeds 10 and 21), nearly the same at all steps, which is a shift of
+/// some 0.04. It is the model's error, so it is counted.
 pub(super) fn latents(model: &Model, train: &Sample, test: &Sample) -> Result<Ranks, LabError> {
     let scales = train.latent_scales();
     let posterior = model.posterior(&test.dataset(0)?)?;
