@@ -181,6 +181,10 @@ mod tests {
             let at = naive(found);
             for factor in [0.8, 1.25] {
                 let beside = (found * factor).clamp(super::RANGE.0.exp(), super::RANGE.1.exp());
+                // At an end of the range, which untrained messages may reach, the search is as close as it promises.
+                if (beside / found).ln().abs() < super::CLOSE {
+                    continue;
+                }
                 // A cell counts once more among its candidates than in the naive formula.
                 assert!(naive(beside) < at + 0.2, "{family}: {found}, {beside}");
             }
