@@ -27,16 +27,35 @@ use crate::model::{Model, Workspace};
 /// ```
 pub struct Imputer {
     leaves: Vec<Leaf>,
+    /// What messages are multiplied by.
+    temperature: f64,
 }
 
 /// How an observation hangs on its latent.
-struct Leaf {
-    node: Node,
+pub(super) struct Leaf {
+    pub(super) node: Node,
+    /// The place of the latent in the tree.
+    pub(super) latent: usize,
     message: usize,
-    /// For every sample of the support set that has it: the sample, its message, and `Φ(η0 + m)`.
-    rows: Vec<u32>,
-    messages: Vec<f64>,
+    /// For every sample of the support set that has it: the sample, its message, and `Φ(η0 + tm)` at the temperature `t`.
+    pub(super) rows: Vec<u32>,
+    pub(super) messages: Vec<f64>,
     phi: Vec<f64>,
+}
+
+impl Leaf {
+    fn phi_at(&self, temperature: f64) -> Vec<f64> {
+        let mut eta = self.node.prior.clone();
+        self.messages
+            .chunks_exact(eta.len())
+            .map(|message| {
+                for ((e, p), m) in eta.iter_mut().zip(&self.node.prior).zip(message) {
+                    *e = p + temperature * m;
+                }
+                self.node.belief.log_normalizer(&eta[..])
+            })
+            .collect()
+    }
 }
 
 /// Samples whose observations can be predicted from the rest.
@@ -73,27 +92,48 @@ impl Imputer {
                     .filter(|&n| bound.lengths().is_none_or(|l| l[n] as usize > latent))
                     .map(|n| n as u32)
                     .collect();
-                let mut messages = Vec::with_capacity(rows.len() * node.prior.len());
-                let mut phi = Vec::with_capacity(rows.len());
+                let width = node.prior.len();
+                let mut messages = Vec::with_capacity(rows.len() * width);
                 for &n in &rows {
-                    let mut eta = node.prior.clone();
-                    for (d, eta) in eta.iter_mut().enumerate() {
-                        let m = f64::from(support.messages.plane(message, d)[n as usize]);
-                        messages.push(m);
-                        *eta += m;
-                    }
-                    phi.push(node.belief.log_normalizer(&eta[..]));
+                    let plane = |d| support.messages.plane(message, d)[n as usize];
+                    messages.extend((0..width).map(|d| f64::from(plane(d))));
                 }
-                Ok(Leaf {
+                let mut leaf = Leaf {
                     node,
+                    latent,
                     message,
                     rows,
                     messages,
-                    phi,
-                })
+                    phi: vec![],
+                };
+                leaf.phi = leaf.phi_at(1.0);
+                Ok(leaf)
             })
             .collect::<Result<_>>()?;
-        Ok(Imputer { leaves })
+        Ok(Imputer {
+            leaves,
+            temperature: 1.0,
+        })
+    }
+
+    /// What messages are multiplied by in imputations: 1 unless another was learned or set.
+    pub fn temperature(&self) -> f64 {
+        self.temperature
+    }
+
+    /// Sets what messages are multiplied by, a positive number such as
+    /// [`fit_temperature`](Imputer::fit_temperature) found.
+    pub fn set_temperature(&mut self, temperature: f64) {
+        if temperature != self.temperature {
+            self.temperature = temperature;
+            for leaf in &mut self.leaves {
+                leaf.phi = leaf.phi_at(temperature);
+            }
+        }
+    }
+
+    pub(super) fn leaves(&self) -> &[Leaf] {
+        &self.leaves
     }
 
     /// The support set's samples that have an observation, by its place in the tree's
@@ -117,12 +157,26 @@ impl Imputer {
 
 impl Conditionals<'_> {
     /// The chance of each candidate for one sample's observation given the sample's others, whether it has this one or
-    /// not: `∝ exp[Φ(q + m) − Φ(η0 + m)]` with `q` the belief without it. They add up to one; there are none where the
-    /// support set has no such observation.
+    /// not: `∝ exp[Φ(q + m) − Φ(η0 + m)]` with `q` the belief without it, all messages multiplied by the imputer's temperature. They add
+    /// up to one; there are none where the support set has no such observation.
     pub fn weights(&self, observation: usize, row: usize) -> Vec<f64> {
         let leaf = &self.imputer.leaves[observation];
         let rest = self.belief_without(observation, row);
-        reweighted(&leaf.node.belief, &rest, &leaf.messages, &leaf.phi)
+        let temperature = self.imputer.temperature;
+        if temperature == 1.0 {
+            return reweighted(&leaf.node.belief, &rest, &leaf.messages, &leaf.phi);
+        }
+        let rest = moved(&leaf.node.prior, &rest, temperature);
+        let messages: Vec<f64> = leaf.messages.iter().map(|m| temperature * m).collect();
+        reweighted(&leaf.node.belief, &rest, &messages, &leaf.phi)
+    }
+
+    /// What an observation itself says.
+    pub(super) fn own_message(&self, observation: usize, row: usize) -> Vec<f64> {
+        let leaf = &self.imputer.leaves[observation];
+        (0..leaf.node.prior.len())
+            .map(|d| f64::from(self.messages.plane(leaf.message, d)[row]))
+            .collect()
     }
 
     /// The belief about the latent that an observation hangs on, as natural parameters, from everything but this observation.
@@ -136,6 +190,12 @@ impl Conditionals<'_> {
         }
         rest
     }
+}
+
+/// A belief whose messages are multiplied by a number.
+pub(super) fn moved(prior: &[f64], belief: &[f64], times: f64) -> Vec<f64> {
+    let each = prior.iter().zip(belief);
+    each.map(|(p, q)| p + times * (q - p)).collect()
 }
 
 /// The chance of each observation whose messages stand one after the other, with their `Φ(η0 + m)`, where the belief without it is `rest`:

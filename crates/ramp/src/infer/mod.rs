@@ -11,6 +11,7 @@ mod impute;
 mod posterior;
 mod ridge;
 mod support_set;
+mod temperature;
 #[cfg(test)]
 mod tests;
 mod total;

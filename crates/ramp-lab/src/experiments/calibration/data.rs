@@ -294,6 +294,16 @@ impl Sample {
         }
     }
 
+    /// Some of the samples.
+    pub(super) fn select(&self, rows: &[u32]) -> Sample {
+        let some = |values: &Vec<f32>| rows.iter().map(|&row| values[row as usize]).collect();
+        Sample {
+            observed: self.observed.iter().map(some).collect(),
+            latents: self.latents.iter().map(some).collect(),
+            chain: self.chain,
+        }
+    }
+
     fn split_off(&mut self, at: usize) -> Sample {
         let cut = |rows: &mut Vec<Vec<f32>>| rows.iter_mut().map(|r| r.split_off(at)).collect();
         Sample {

@@ -5,8 +5,8 @@ use super::probe::{Of, Ranks};
 use crate::figure::{BarSeries, Figure, GREY, PAGE_MM, Panel, Stroke};
 use crate::harness::style::{INK, RAMP_COLOR, reference};
 
-/// Panels side by side.
-const ACROSS: usize = 4;
+/// Panels side by side: with four, the longest titles are cut.
+const ACROSS: usize = 3;
 
 pub(super) fn ranks_figure(cases: &[CaseResults]) -> Figure {
     let panels: Vec<Panel> = cases

@@ -133,7 +133,11 @@ impl CalibrationRun {
         }
         match case.is_chain() {
             true => ranks.extend(probe::over_time(&model, &train, &test, core.seed)?),
-            false => ranks.push(probe::hidden_in_tree(&model, &train, &test, core.seed)?),
+            false => {
+                let fresh = train.select(&train_spec.split(self.n)?.validation);
+                let hidden = probe::hidden_in_tree(&model, &train, &fresh, &test, core.seed)?;
+                ranks.push(hidden);
+            }
         }
         Ok(CaseResults {
             case,
