@@ -6,6 +6,7 @@
 //! Which of them a system has is not known: all that fit into a latent are compared by what they tell of the steps around them.
 
 use super::geodesic::Geodesic;
+use super::linalg::{eigen, inverse, product};
 use super::observed::Shown;
 use crate::kernel::normal::normal_quantile;
 use std::collections::HashMap;
@@ -40,7 +41,8 @@ pub(crate) fn state_estimates(
     dims: usize,
 ) -> Vec<StateEstimate> {
     use rayon::prelude::*;
-    let coordinates: Vec<Vec<f64>> = scores.par_iter().map(|row| geodesic.at(row)).collect();
+    let mut coordinates: Vec<Vec<f64>> = scores.par_iter().map(|row| geodesic.at(row)).collect();
+    align(&mut coordinates, &shown.components, dims.div_ceil(2));
     let rates = rates(&shown.places, &coordinates);
     // Where enough is shown: the coordinates and how they change.
     let seen: Vec<(usize, &[f64], &[f64])> = rates
@@ -76,6 +78,46 @@ pub(crate) fn state_estimates(
         estimates.push(laid_out(Layout::Rings, columns));
     }
     estimates
+}
+
+/// Turns the first coordinates, whose signs and directions are arbitrary, so that they lie along the components that networks begin by telling
+/// (Procrustes): pretraining that first has to turn a plane over ends in a fold.
+fn align(coordinates: &mut [Vec<f64>], components: &[Vec<f64>], count: usize) {
+    let (own, others) = match (coordinates.first(), components.first()) {
+        (Some(own), Some(others)) => (own.len(), others.len()),
+        _ => return,
+    };
+    let k = count.min(own).min(others);
+    let n = coordinates.len() as f64;
+    let mut together = vec![0.0; k * k];
+    for (x, y) in coordinates.iter().zip(components) {
+        for i in 0..k {
+            for j in 0..k {
+                together[i * k + j] += x[i] * y[j] / n;
+            }
+        }
+    }
+    // The orthogonal factor of M is M (MᵀM)^(-1/2).
+    let transposed: Vec<f64> = (0..k * k).map(|e| together[e % k * k + e / k]).collect();
+    let (values, vectors) = eigen(k, &product(k, &transposed, &together));
+    if values.iter().any(|v| !(*v > 1e-12 * values[0] && *v > 0.0)) {
+        return;
+    }
+    let mut root = vec![0.0; k * k];
+    for (value, vector) in values.iter().zip(&vectors) {
+        for i in 0..k {
+            for j in 0..k {
+                root[i * k + j] += vector[i] * vector[j] / value.sqrt();
+            }
+        }
+    }
+    let turn = product(k, &together, &root);
+    for x in coordinates {
+        let turned: Vec<f64> = (0..k)
+            .map(|j| (0..k).map(|i| x[i] * turn[i * k + j]).sum())
+            .collect();
+        x[..k].copy_from_slice(&turned);
+    }
 }
 
 /// Two coordinates as an angle, with the rank of its velocity as distance: Rayleigh's distances, so that with all directions alike the plane is normal.
@@ -144,7 +186,7 @@ fn parabola_slope(width: usize, at: usize) -> Vec<f64> {
             }
         }
     }
-    let inverse = super::linalg::inverse(3, &normal).unwrap_or_else(|| vec![0.0; 9]);
+    let inverse = inverse(3, &normal).unwrap_or_else(|| vec![0.0; 9]);
     let weight = |i: usize| {
         powers(i)
             .iter()
@@ -212,6 +254,27 @@ mod tests {
         for k in 0..2 {
             let square = points.iter().map(|p| p[k] * p[k]).sum::<f64>() / points.len() as f64;
             assert!((square - 1.0).abs() < 0.05, "{square}");
+        }
+    }
+
+    #[test]
+    fn coordinates_are_turned_along_components() {
+        let components: Vec<Vec<f64>> = (0..50)
+            .map(|i| vec![(0.7 * f64::from(i)).sin(), (1.9 * f64::from(i)).cos()])
+            .collect();
+        // Turned, mirrored and stretched, with one coordinate more.
+        let (sin, cos) = 2.5_f64.sin_cos();
+        let mut turned: Vec<Vec<f64>> = components
+            .iter()
+            .map(|x| {
+                let (a, b) = (cos * x[0] + sin * x[1], cos * x[1] - sin * x[0]);
+                vec![3.0 * a, -3.0 * b, 9.0]
+            })
+            .collect();
+        align(&mut turned, &components, 2);
+        for (x, y) in turned.iter().zip(&components) {
+            assert!((x[0] - 3.0 * y[0]).abs() < 1e-6 && (x[1] - 3.0 * y[1]).abs() < 1e-6);
+            assert_eq!(x[2], 9.0);
         }
     }
 
