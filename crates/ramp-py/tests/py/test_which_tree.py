@@ -113,10 +113,15 @@ def test_diagnosing_needs_the_data_and_can_be_stopped(data, moved):
         copy.diagnose()
     with pytest.raises(ValueError, match="not what"):
         copy.diagnose(datasets.make_questionnaire(1200, random_state=5))
-    pressed = press_after(0.5)
+    found = None
+    pressed = press_after(0.05)
     with pytest.raises(KeyboardInterrupt):
-        copy.diagnose(data, iterations=100_000)
-    assert pressed
+        found = copy.diagnose(data, iterations=100_000)
+        # Were it done first, the key must not reach another test.
+        while not pressed:
+            time.sleep(0.01)
+        time.sleep(5.0)
+    assert pressed and found is None
 
 
 def test_trees_are_grown_as_the_command_grows_them(data, file, tmp_path):
