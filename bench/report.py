@@ -69,13 +69,28 @@ def met(yes):
     return "met" if yes else "**not met**"
 
 
-def write_section(name, lines, runs, details=None):
+def marks(name):
+    return f"<!-- {name} begins -->", f"<!-- {name} ends -->"
+
+
+def read_section(name):
+    """The lines that stand between a section's marks."""
+    begin, end = marks(name)
+    return (ROOT / "RESULTS.md").read_text().split(begin)[1].split(end)[0].splitlines()
+
+
+def write_section(name, lines, runs, details=None, script=None):
     """Replaces what stands between a section's marks in RESULTS.md, and says when and where these runs ended. Details go between marks of their own in the
     appendix."""
     dates = sorted({run["date"] for run in runs})
     days = " to ".join(str(day) for day in sorted({dates[0], dates[-1]}))
-    lines = [f"Measured on {days}, {' and '.join(sorted({run['machine'] for run in runs}))}, by `bench/{name}`.", "", *lines]
-    begin, end = f"<!-- {name} begins -->", f"<!-- {name} ends -->"
+    lines = [f"Measured on {days}, {' and '.join(sorted({run['machine'] for run in runs}))}, by `bench/{script or name}`.", "", *lines]
+    write_summary(name, lines, details)
+
+
+def write_summary(name, lines, details=None):
+    """Replaces what stands between a section's marks, of what other sections say."""
+    begin, end = marks(name)
     path = ROOT / "RESULTS.md"
     before, rest = path.read_text().split(begin)
     text = before + "\n".join([begin, *lines, end]) + rest.split(end)[1]
