@@ -1,8 +1,8 @@
 //! How strongly every two columns go together, whatever monotone distortion they have been through and whatever is missing: rank
 //! correlations, and canonical ones where levels have no order or dependence is not monotone.
 
+use super::moments::{Functions, Layout, Pair};
 use ramp::infer::normal_quantile;
-use rayon::prelude::*;
 
 /// A column as numbers, row by row; `NaN` where it is missing.
 pub struct ColumnScores {
@@ -15,51 +15,60 @@ pub struct ColumnScores {
 /// Columns ready for associations under any weights of rows.
 pub struct Associations {
     rows: usize,
-    columns: Vec<Scored>,
-    /// For every pair, as `triangle`, whether its canonical correlation counts in place of the plain one.
-    canonical: Vec<bool>,
+    columns: Vec<Functions>,
+    /// Whether a column's values have an order: its first function is then its normal scores.
+    ordered: Vec<bool>,
+    layout: Layout,
+    /// Whether canonical correlations count in place of plain ones.
+    canonical: bool,
     /// Associations below this cannot be told from none.
     floor: f64,
 }
 
-struct Scored {
-    /// Normal scores of ranks; of levels without order none.
-    plain: Option<Vec<f32>>,
-    /// Functions of the column whose canonical correlation with others is looked for, function after function.
-    basis: Vec<Vec<f32>>,
-    present: Vec<bool>,
-    complete: bool,
-}
-
-/// A canonical correlation replaces a plain one only if it is this much greater, beside what noise adds.
+/// A canonical correlation tells of something else than a monotone dependence if it is this much greater than the plain one, beside what noise adds.
 const MORE: f64 = 0.05;
 /// Keeps the inverse of a basis' covariance finite.
 const RIDGE: f64 = 1e-6;
 
 impl Associations {
-    /// Learns which pairs depend on each other otherwise than monotonely.
+    /// Learns whether columns depend on each other otherwise than monotonely. One of them that does with half of the columns that it depends on at all is enough for
+    /// canonical correlations everywhere: along the path of a tree either kind multiplies, a mixture of both does not, and what is left over looks like edges.
     pub fn new(columns: Vec<ColumnScores>) -> Self {
         let rows = columns
             .first()
             .map_or(0, |c| c.values.len() / c.width.max(1));
-        let columns: Vec<Scored> = columns.into_iter().map(|c| Scored::new(c, rows)).collect();
+        let ordered = columns.iter().map(|c| c.width == 1).collect();
+        let columns: Vec<Functions> = columns.into_iter().map(|c| functions(c, rows)).collect();
         let mut all = Associations {
             rows,
-            floor: 1.0 / (rows.max(2) as f64).sqrt(),
-            canonical: vec![],
+            ordered,
+            layout: Layout::new(&columns),
             columns,
+            canonical: false,
+            floor: 1.0 / (rows.max(2) as f64).sqrt(),
         };
-        let weights = vec![1.0; rows];
-        let noise = 3.5 / (rows.max(2) as f64).sqrt();
-        all.canonical = all
-            .pairs()
-            .par_iter()
-            .map(|&(i, j)| match all.plain(i, j, &weights) {
-                None => true,
-                Some(plain) => all.canonical(i, j, &weights) > plain + MORE + noise,
-            })
-            .collect();
+        all.canonical = all.has_bent();
         all
+    }
+
+    fn has_bent(&self) -> bool {
+        let moments = self.layout.moments(&self.columns, &vec![1.0; self.rows]);
+        let noise = 3.5 / (self.rows.max(2) as f64).sqrt();
+        let count = self.columns.len();
+        let (mut bent, mut associated) = (vec![0; count], vec![0; count]);
+        for (i, j) in self.pairs() {
+            let pair = moments.pair(i, j);
+            let Some(plain) = self.plain(i, j, &pair) else {
+                continue;
+            };
+            let canonical = canonical(&pair);
+            for c in [i, j] {
+                associated[c] += usize::from(canonical > MORE + noise);
+                bent[c] += usize::from(canonical > plain + MORE + noise);
+            }
+        }
+        let mut both = bent.iter().zip(&associated);
+        both.any(|(&bent, &associated)| bent > 0 && 2 * bent >= associated)
     }
 
     /// How many rows.
@@ -77,131 +86,52 @@ impl Associations {
         self.columns.is_empty()
     }
 
-    fn pairs(&self) -> Vec<(usize, usize)> {
-        let count = self.columns.len();
-        (0..count)
-            .flat_map(|i| (0..i).map(move |j| (i, j)))
-            .collect()
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        (0..self.columns.len()).flat_map(|i| (0..i).map(move |j| (i, j)))
     }
 
     /// `−log` of every association with rows weighted, `[column, column]`. What cannot be told from no association is as far as
     /// such an association.
     pub fn distances(&self, weights: &[f32]) -> Vec<f64> {
         let count = self.columns.len();
-        let pairs = self.pairs();
-        let found: Vec<f64> = pairs
-            .par_iter()
-            .zip(&self.canonical)
-            .map(|(&(i, j), &canonical)| {
-                let strength = match canonical {
-                    true => self.canonical(i, j, weights),
-                    false => self.plain(i, j, weights).unwrap_or(0.0),
-                };
-                -strength.clamp(self.floor, 1.0).ln()
-            })
-            .collect();
+        let moments = self.layout.moments(&self.columns, weights);
         let mut distances = vec![0.0; count * count];
-        for ((i, j), d) in pairs.into_iter().zip(found) {
-            distances[i * count + j] = d;
-            distances[j * count + i] = d;
+        for (i, j) in self.pairs() {
+            let pair = moments.pair(i, j);
+            let plain = (!self.canonical).then(|| self.plain(i, j, &pair)).flatten();
+            let strength = plain.unwrap_or_else(|| canonical(&pair));
+            let distance = -strength.clamp(self.floor, 1.0).ln();
+            distances[i * count + j] = distance;
+            distances[j * count + i] = distance;
         }
         distances
     }
 
-    /// The size of the correlation of normal scores over the rows that have both.
-    fn plain(&self, i: usize, j: usize, weights: &[f32]) -> Option<f64> {
-        let (a, b) = (&self.columns[i], &self.columns[j]);
-        let (x, y) = (a.plain.as_ref()?, b.plain.as_ref()?);
-        // Missing scores are zero and must not count in the other's moments either.
-        let mut sums = [0.0f64; 6];
-        let chunk = 256;
-        for start in (0..self.rows).step_by(chunk) {
-            let span = start..(start + chunk).min(self.rows);
-            let mut part = [0.0f32; 6];
-            for r in span {
-                let w = match a.complete && b.complete {
-                    true => weights[r],
-                    false => weights[r] * f32::from(u8::from(a.present[r] & b.present[r])),
-                };
-                let (x, y) = (x[r], y[r]);
-                part[0] += w;
-                part[1] += w * x;
-                part[2] += w * y;
-                part[3] += w * x * x;
-                part[4] += w * y * y;
-                part[5] += w * x * y;
-            }
-            sums.iter_mut()
-                .zip(part)
-                .for_each(|(s, p)| *s += f64::from(p));
+    /// The size of the correlation of normal scores over the rows that have both; `None` where there are no such scores.
+    fn plain(&self, i: usize, j: usize, pair: &Pair) -> Option<f64> {
+        if !(self.ordered[i] && self.ordered[j]) {
+            return None;
         }
-        let [n, sx, sy, sxx, syy, sxy] = sums;
-        if n <= 2.0 {
+        if pair.weight <= 2.0 {
             return Some(0.0);
         }
-        let (vx, vy) = (sxx - sx * sx / n, syy - sy * sy / n);
-        Some(
-            ((sxy - sx * sy / n) / (vx * vy).sqrt().max(1e-12))
-                .abs()
-                .min(1.0),
-        )
+        let spread = (pair.one[0] * pair.other[0]).max(0.0).sqrt();
+        Some((pair.both[0] / spread.max(1e-12)).abs().min(1.0))
     }
+}
 
-    /// The greatest correlation of functions of both, less what noise makes of it.
-    fn canonical(&self, i: usize, j: usize, weights: &[f32]) -> f64 {
-        let (a, b) = (&self.columns[i], &self.columns[j]);
-        let both: Vec<usize> = (0..self.rows)
-            .filter(|&r| a.present[r] && b.present[r])
-            .collect();
-        let n: f64 = both.iter().map(|&r| f64::from(weights[r])).sum();
-        let basis: Vec<&Vec<f32>> = a.basis.iter().chain(&b.basis).collect();
-        let (p, k) = (a.basis.len(), basis.len());
-        if n <= k as f64 + 2.0 || p == 0 || p == k {
-            return 0.0;
-        }
-        let mean: Vec<f64> = basis
-            .iter()
-            .map(|f| {
-                both.iter()
-                    .map(|&r| f64::from(weights[r] * f[r]))
-                    .sum::<f64>()
-                    / n
-            })
-            .collect();
-        let mut covariance = vec![0.0; k * k];
-        for &r in &both {
-            let w = f64::from(weights[r]);
-            for s in 0..k {
-                let left = w * (f64::from(basis[s][r]) - mean[s]);
-                for t in 0..=s {
-                    covariance[s * k + t] += left * (f64::from(basis[t][r]) - mean[t]) / n;
-                }
-            }
-        }
-        for s in 0..k {
-            for t in s + 1..k {
-                covariance[s * k + t] = covariance[t * k + s];
-            }
-        }
-        let part = |rows: std::ops::Range<usize>, columns: std::ops::Range<usize>| -> Vec<f64> {
-            rows.flat_map(|s| columns.clone().map(move |t| (s, t)))
-                .map(|(s, t)| covariance[s * k + t])
-                .collect()
-        };
-        let q = k - p;
-        let squared = largest(
-            &part(0..p, 0..p),
-            &part(0..p, p..k),
-            &part(p..k, p..k),
-            p,
-            q,
-        );
-        let squared = squared.clamp(0.0, 1.0);
-        // The greatest of several is lifted by noise: as R² is by its predictors.
-        (squared - (1.0 - squared) * (k - 2) as f64 / n)
-            .max(0.0)
-            .sqrt()
+/// The greatest correlation of functions of both, less what noise makes of it.
+fn canonical(pair: &Pair) -> f64 {
+    let (p, q) = (pair.one.len().isqrt(), pair.other.len().isqrt());
+    let n = pair.weight;
+    if n <= (p + q) as f64 + 2.0 || p == 0 || q == 0 {
+        return 0.0;
     }
+    let squared = largest(&pair.one, &pair.both, &pair.other, p, q).clamp(0.0, 1.0);
+    // The greatest of several is lifted by noise: as R² is by its predictors.
+    (squared - (1.0 - squared) * (p + q - 2) as f64 / n)
+        .max(0.0)
+        .sqrt()
 }
 
 /// The largest eigenvalue of `A⁻¹ B C⁻¹ Bᵀ`, a squared canonical correlation, by power iteration.
@@ -254,54 +184,39 @@ fn inverse(a: &[f64], k: usize) -> Vec<f64> {
     b
 }
 
-impl Scored {
-    fn new(column: ColumnScores, rows: usize) -> Self {
-        let width = column.width;
-        let present: Vec<bool> = column
-            .values
-            .chunks_exact(width.max(1))
-            .map(|cell| cell.iter().all(|x| x.is_finite()))
-            .collect();
-        let complete = present.iter().all(|p| *p);
-        if width == 1 {
+/// What associations are sought among: of ordered values normal scores and their bends, of levels themselves.
+fn functions(column: ColumnScores, rows: usize) -> Functions {
+    let width = column.width;
+    let present: Vec<bool> = column
+        .values
+        .chunks_exact(width.max(1))
+        .map(|cell| cell.iter().all(|x| x.is_finite()))
+        .collect();
+    let values = match width {
+        1 => {
             let scores = normal_scores(&column.values, &present);
             // Hermite's polynomials: of two normal variables the first alone has their correlation, so a greater one tells of something else.
             let bend = |f: &dyn Fn(f32) -> f32| -> Vec<f32> {
                 let one = |(&x, &p): (&f32, &bool)| if p { f(x) } else { 0.0 };
                 scores.iter().zip(&present).map(one).collect()
             };
-            let basis = vec![
-                scores.clone(),
+            let (square, cube) = (
                 bend(&|x| (x * x - 1.0) / 2f32.sqrt()),
                 bend(&|x| (x * x * x - 3.0 * x) / 6f32.sqrt()),
-            ];
-            return Scored {
-                plain: Some(scores),
-                basis,
-                present,
-                complete,
+            );
+            vec![scores, square, cube]
+        }
+        _ => {
+            let value = |r: usize, f: usize| match present[r] {
+                true => column.values[r * width + f],
+                false => 0.0,
             };
+            (0..width)
+                .map(|f| (0..rows).map(|r| value(r, f)).collect())
+                .collect()
         }
-        let basis = (0..width)
-            .map(|f| {
-                (0..rows)
-                    .map(|r| {
-                        if present[r] {
-                            column.values[r * width + f]
-                        } else {
-                            0.0
-                        }
-                    })
-                    .collect()
-            })
-            .collect();
-        Scored {
-            plain: None,
-            basis,
-            present,
-            complete,
-        }
-    }
+    };
+    Functions { values, present }
 }
 
 /// Normal scores of mid-ranks, of unit variance; zero where a value is missing.

@@ -4,6 +4,7 @@
 mod association;
 mod drawing;
 mod joining;
+mod moments;
 mod naming;
 mod search;
 mod sketch;

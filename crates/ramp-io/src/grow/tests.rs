@@ -125,3 +125,31 @@ fn folds_and_levels_without_order_have_distances_too() {
         assert!(strength(3, other) < 0.08, "nothing: {}", strength(3, other));
     }
 }
+
+#[test]
+fn many_rows_of_two_kinds_are_no_reason_for_edges() {
+    // A star around a latent of two values: strong columns have clearly greater canonical than plain correlations, weak ones do not, and distances that mix
+    // both kinds are those of no tree. The more rows, the surer of edges that are not there.
+    let (rows, count) = (10_000, 8);
+    let names: Vec<String> = (0..count).map(|i| format!("x{i}")).collect();
+    for seed in 0..4 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let kind: Vec<f64> = (0..rows)
+            .map(|_| if rng.random_bool(0.5) { 1.0 } else { -1.0 })
+            .collect();
+        let columns: Vec<Vec<f32>> = (0..count)
+            .map(|i| {
+                let noise = 0.25 + 0.15 * i as f64;
+                let mut cell = |k: &f64| {
+                    let other: f64 = StandardNormal.sample(&mut rng);
+                    (k + noise * other) as f32
+                };
+                kind.iter().map(&mut cell).collect()
+            })
+            .collect();
+        let start = Start::new(&scores(&columns), &[], 50, seed, &|_| false).unwrap();
+        let latents = naming::names(&start.sketch, &names, &[]);
+        let tree = start.sketch.tree(&names, &latents).unwrap();
+        assert_eq!(tree.latents().len(), 1, "seed {seed}");
+    }
+}

@@ -255,7 +255,7 @@ fn backward_weights_on(
 ///
 /// # Safety
 /// All three matrices must lie within live allocations, and the destination must not overlap the others.
-unsafe fn product_gemm(
+pub(super) unsafe fn product_gemm(
     (m, n, k): (usize, usize, usize),
     (dst, dst_row, dst_column, add): (*mut f32, usize, usize, bool),
     (lhs, lhs_row, lhs_column): (*const f32, usize, usize),

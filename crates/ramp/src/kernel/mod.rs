@@ -7,6 +7,7 @@ pub(crate) mod block;
 pub(crate) mod conv;
 pub(crate) mod dense;
 pub(crate) mod four;
+mod gram;
 pub(crate) mod lanes;
 pub(crate) mod normal;
 pub mod real;
@@ -14,5 +15,6 @@ pub(crate) mod scratch;
 pub(crate) mod special;
 mod tile;
 
+pub use gram::summed_products;
 pub use lanes::{Isa, isa};
 pub(crate) use tile::Finish;
