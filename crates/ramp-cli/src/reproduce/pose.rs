@@ -11,7 +11,7 @@ use std::path::PathBuf;
 enum InitName {
     /// Random weights; the paper's
     Random,
-    /// What patches of neighbouring joints have in common, by canonical correlations
+    /// What patches of neighbouring joints have in common: factors of the edges of the tree
     Shared,
     /// Informed: limbs are told apart from the tips inwards, by linear maps that know that limbs are straight
     Limbs,

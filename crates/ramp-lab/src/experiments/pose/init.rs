@@ -28,6 +28,8 @@ use rayon::prelude::*;
 const LOOKED_AT: usize = 3000;
 /// Cells on a side of a coarse patch.
 const CELLS: usize = 8;
+/// The same where it is asked what neighbours share.
+const SHARED_CELLS: usize = 4;
 /// The penalties of the regressions on cells, on convolutions and on the hidden units of message networks.
 const CELLS_RIDGE: f64 = 2e-2;
 const CONVOLUTIONS_RIDGE: f64 = 1e-4;
@@ -61,7 +63,7 @@ fn singular() -> LabError {
     }
 }
 
-fn inverse(of: &Mat<f64>) -> Result<Mat<f64>, LabError> {
+pub(super) fn inverse(of: &Mat<f64>) -> Result<Mat<f64>, LabError> {
     Ok(of.llt(Side::Lower).map_err(|_| singular())?.inverse())
 }
 
@@ -216,6 +218,7 @@ impl<'a> Looked<'a> {
         let cells: Vec<Mat<f64>> = (0..JOINTS).map(|joint| self.cells(joint)).collect();
         let around = Around {
             cells: &cells,
+            seen: &|pose, joint| self.poses[pose][joint].is_some(),
             whole: &|joints| self.whole(joints),
         };
         let shared = around.shared(self.dim)?.into_iter().enumerate();
@@ -226,10 +229,10 @@ impl<'a> Looked<'a> {
 
     /// The coarse patches of a joint around their mean; nothing where it is not seen.
     fn cells(&self, joint: usize) -> Mat<f64> {
-        let width = CELLS * CELLS;
+        let width = SHARED_CELLS * SHARED_CELLS;
         let rows: Vec<Vec<f64>> = self.patches[joint]
             .par_chunks(PATCH * PATCH)
-            .map(|patch| coarse(patch, CELLS))
+            .map(|patch| coarse(patch, SHARED_CELLS))
             .collect();
         let seen: Vec<usize> = (0..rows.len())
             .filter(|&i| self.poses[i][joint].is_some())

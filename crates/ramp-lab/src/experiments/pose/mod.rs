@@ -44,7 +44,7 @@ const WATCHED: usize = 300;
 pub enum PoseInit {
     /// Whatever random weights say.
     Random,
-    /// A joint's latent is what its patch has in common with those of its neighbours, by canonical correlations.
+    /// A joint's latent is what its patch has in common with those of its neighbours: factors of the tree's edges.
     Shared,
     /// Informed: a joint's latent is the directions of its limbs, told apart from the tips inwards by linear maps.
     Limbs,
