@@ -254,8 +254,18 @@ fn options_that_are_left_out_have_a_sensible_meaning() {
         scene.does(&words);
     }
     for command in [
-        "init", "check", "fit", "infer", "impute", "score", "forecast", "report", "grow",
-        "diagnose", "compare", "reproduce",
+        "init",
+        "check",
+        "fit",
+        "infer",
+        "impute",
+        "score",
+        "forecast",
+        "report",
+        "grow",
+        "diagnose",
+        "compare",
+        "reproduce",
     ] {
         let (printed, _) = scene.does(&[command, "--help"]);
         assert!(printed.contains("--threads"), "{command}: {printed}");
