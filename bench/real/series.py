@@ -257,7 +257,7 @@ def table(results, mark=lambda name: name):
     above = [r for r in results if r["ratio"] > 1]
     clearly = [r for r in above if r["ratio"] > 1 + 2 * r["ratio_error"]]
     off = [r for r in results if not 0.75 <= r["ramp"]["covers"] <= 0.85]
-    worst = f" (at most {max(r['ratio'] for r in above):.3f})" if above else ""
+    worst = f" (at most {max(r['ratio'] for r in above):.4f})" if above else ""
     text += [
         "",
         "Ratios of root mean square errors on the last fifth of each series, which nobody learned from; below 1 is better. Standard errors are over test days, paired, of which ten on end may hang together "
