@@ -27,6 +27,8 @@ AHEAD = 3
 HISTORY = 90
 WAVES = 3
 NORMAL_80 = 1.2815515655446004
+# Days whose errors may hang together, in standard errors over test days.
+TOGETHER = 10
 
 
 def say(text):
@@ -193,6 +195,27 @@ def forecasts(folder, days, columns, learned, settings):
     return origins, foretold
 
 
+def standard_error(values):
+    """That of the mean of daily numbers, of which those of some days on end hang together (Newey and West's, Bartlett weights)."""
+    n = len(values)
+    mean = sum(values) / n
+    gone = [v - mean for v in values]
+    variance = sum(g * g for g in gone) / n
+    for lag in range(1, TOGETHER):
+        both = sum(a * b for a, b in zip(gone, gone[lag:])) / n
+        variance += 2 * (1 - lag / TOGETHER) * both
+    return math.sqrt(max(variance, 0.0) / n)
+
+
+def ratio_of_errors(ours, theirs):
+    """The ratio of root mean square errors of the same days, and its standard error, paired by day."""
+    n = len(ours)
+    square = sum(theirs) / n
+    ratio = math.sqrt(sum(ours) / n / square)
+    apart = [a - ratio**2 * b for a, b in zip(ours, theirs)]
+    return ratio, standard_error(apart) / (2 * ratio * square)
+
+
 def judge(name, settings, folder):
     days, columns = SERIES[name]()
     learned = len(days) * 4 // 5
@@ -201,41 +224,46 @@ def judge(name, settings, folder):
     for column, values in columns.items():
         usual = Climatology(days[:learned], values[:learned])
         for h in (1, AHEAD):
-            sums = {"ramp": [0.0, 0, 0.0, 0], "climatology": [0.0, 0, 0.0, 0]}
+            days_of = {"ramp": [], "climatology": []}
             for o in origins:
                 truth = values[o + h]
                 if math.isnan(truth):
                     continue
                 both = {"ramp": foretold[o, h][column], "climatology": usual.forecast(days[o], values[o], h)}
                 for who, (mean, low, high) in both.items():
-                    s = sums[who]
-                    s[0] += (mean - truth) ** 2
-                    s[1] += low <= truth <= high
-                    s[2] += high - low
-                    s[3] += 1
+                    days_of[who].append(((mean - truth) ** 2, float(low <= truth <= high), high - low))
             line = {"series": name, "column": column, "ahead": h}
-            for who, (square, inside, width, n) in sums.items():
-                line[who] = {"rmse": math.sqrt(square / n), "covers": inside / n, "width": width / n, "n": n}
+            for who, each in days_of.items():
+                squares, inside, widths = zip(*each)
+                n = len(each)
+                line[who] = {"rmse": math.sqrt(sum(squares) / n), "covers": sum(inside) / n, "covers_error": standard_error(inside), "width": sum(widths) / n, "n": n}
+            line["ratio"], line["ratio_error"] = ratio_of_errors(*([d[0] for d in days_of[who]] for who in ("ramp", "climatology")))
             results.append(line)
     return results
 
 
-def table(results):
+def table(results, mark=lambda name: name):
+    """Lines of a table, and what they say in a sentence."""
     text = [
-        "# Daily series, beside climatology with an autoregression of first order",
-        "",
-        "Written by `bench/real/series.py`. Root mean square errors on the last fifth of each series, which nobody learned from; ratio below 1 is better. Settings were chosen on melbourne and seattle.",
-        "",
-        "| series | column | days ahead | climatology + AR(1) | RAMP | ratio | 80 % interval covers | climatology's |",
-        "|---|---|---|---|---|---|---|---|",
+        "| series | column | days ahead | RAMP to climatology + AR(1) | 80 % interval covers | climatology's |",
+        "|---|---|---:|---:|---:|---:|",
     ]
     for r in results:
         ours, theirs = r["ramp"], r["climatology"]
         text.append(
-            f"| {r['series']} | {r['column']} | {r['ahead']} | {theirs['rmse']:.3f} | {ours['rmse']:.3f} | "
-            f"{ours['rmse'] / theirs['rmse']:.3f} | {100 * ours['covers']:.1f} % | {100 * theirs['covers']:.1f} % |"
+            f"| {mark(r['series'])} | {r['column']} | {r['ahead']} | {r['ratio']:.3f} ± {r['ratio_error']:.3f} | "
+            f"{100 * ours['covers']:.1f} ± {100 * ours['covers_error']:.1f} % | {100 * theirs['covers']:.1f} % |"
         )
-    return "\n".join(text) + "\n"
+    above = [r for r in results if r["ratio"] > 1]
+    clearly = [r for r in above if r["ratio"] > 1 + 2 * r["ratio_error"]]
+    off = [r for r in results if not 0.75 <= r["ramp"]["covers"] <= 0.85]
+    worst = f" (at most {max(r['ratio'] for r in above):.4f})" if above else ""
+    text += [
+        "",
+        "Ratios of root mean square errors on the last fifth of each series, which nobody learned from; below 1 is better. Standard errors are over test days, paired, of which ten on end may hang together "
+        f"(Newey and West). Of {len(results)} ratios {len(above)} are above 1{worst}, {len(clearly)} of them by more than two standard errors; {len(off)} of {len(results)} intervals cover less than 75 or more than 85 %.",
+    ]
+    return text
 
 
 def main():
@@ -252,7 +280,7 @@ def main():
             folder = (chosen.folder or pathlib.Path(temporary)) / name
             folder.mkdir(parents=True, exist_ok=True)
             results += judge(name, chosen.settings.replace("\\n", "\n"), folder)
-    print(table(results))
+    print("\n".join(table(results)))
 
 
 if __name__ == "__main__":

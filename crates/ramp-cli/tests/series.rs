@@ -50,6 +50,10 @@ fn one_long_series_is_cut_by_itself_and_goes_on() {
         "{printed}"
     );
     scene.does(&["fit", "m.toml", "--out", "run"]);
+    // The last tenth, in which one day has no row, is kept apart for forecasts.
+    assert_eq!(scene.text("run/held_out.csv").lines().count(), 1 + 89);
+    let last = |file: &str| scene.text(file).lines().last().unwrap().to_owned();
+    assert!(last("run/held_out.csv").starts_with(last("weather.csv").split(',').next().unwrap()));
     let resolved = scene.text("run/model.toml");
     assert!(
         resolved.contains("window = 40") && resolved.contains("season = [\"1y\"]"),

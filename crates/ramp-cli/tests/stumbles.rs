@@ -253,6 +253,23 @@ fn options_that_are_left_out_have_a_sensible_meaning() {
         let words: Vec<&str> = words.iter().copied().chain(["--threads", "1"]).collect();
         scene.does(&words);
     }
+    for command in [
+        "init",
+        "check",
+        "fit",
+        "infer",
+        "impute",
+        "score",
+        "forecast",
+        "report",
+        "grow",
+        "diagnose",
+        "compare",
+        "reproduce",
+    ] {
+        let (printed, _) = scene.does(&[command, "--help"]);
+        assert!(printed.contains("--threads"), "{command}: {printed}");
+    }
     assert_eq!(scene.read("one.csv"), scene.read("own.csv"));
     assert_eq!(scene.read("one_filled.csv"), scene.read("filled.csv"));
 }

@@ -17,7 +17,7 @@ pub(crate) fn style_warning(latent: &str, items: &[&str], data: &Dataset) -> Opt
     (shared > SHARED).then(|| {
         format!(
             "answers to the items of `{latent}` share how far they are from the middle (a correlation of {shared:.2} beyond what their order explains): people differ in how extremely they \
-             answer; `dim = 2` in [latents.{latent}] gives that a dimension of its own, and the first follows the items more closely"
+             answer; `dim = 2` in [latents.{latent}] gives that a dimension of its own, and the first, `{latent}.mean1`, follows the items more closely"
         )
     })
 }

@@ -7,6 +7,7 @@ use crate::source::Samples;
 use ramp::data::Dataset;
 use ramp::graph::VariableId;
 use ramp::model::Model;
+use ramp::network::NetworkSpec;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -216,10 +217,14 @@ fn curves(project: &Looked<'_>) -> Result<Vec<Item>> {
         };
         let span = first..first + answers.len();
         first = span.end;
-        // In several dimensions, the coordinate that the item moves most.
+        // In several dimensions, the first where the item's order is bound to it, as it is what the item measures; else the coordinate that the item moves most.
         let means = belief.mean_array();
+        let key = format!("{}>{}", observation.name, tree.name(latent));
+        let networks = &project.model.spec().networks;
+        let bound = matches!(networks.get(&key), Some(NetworkSpec::Monotone(_)));
         let curve = |c: usize| -> Vec<f64> { span.clone().map(|row| means.row(row)[c]).collect() };
-        let curves = (0..means.shape()[1]).map(curve);
+        let seen = if bound { 1 } else { means.shape()[1] };
+        let curves = (0..seen).map(curve);
         let range = |c: &Vec<f64>| {
             c.iter().copied().fold(f64::NEG_INFINITY, f64::max)
                 - c.iter().copied().fold(f64::INFINITY, f64::min)

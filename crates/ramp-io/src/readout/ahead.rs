@@ -2,8 +2,9 @@
 //! training sequences.
 //!
 //! For every step ahead a ridge regression of the number's distance from what is usual at that time: on the chain's own forecast of it, on the belief about the
-//! present, and on the last few observations. Persistence and an autoregression are among what it can say, so it has no reason to be worse than they
-//! are. Intervals are residuals of fits that did not see them, from forecasts of about the same value at about the same time of the season.
+//! present, and on the last few observations. All but the last distance of the number itself is shrunk, as cross-validation over spans of time has it: an autoregression of first order is
+//! what is left where nothing else foretells anything, so it has no reason to be worse than that. Intervals are residuals of fits that did not see them, from forecasts of about the same
+//! value at about the same time of the season; where a number stood at the end of its range, as rain does on a dry day, it stands there again.
 
 use crate::Result;
 use crate::encode::{Climate, Encoder, Season};
@@ -17,7 +18,7 @@ const LAGS: usize = 3;
 /// Fewer origins than this say nothing.
 const FEWEST: usize = 100;
 /// The most origins in all.
-const MOST_ORIGINS: usize = 2000;
+const MOST_ORIGINS: usize = 4000;
 /// Candidates that are reweighted to learn everything.
 const WORK: usize = 30_000_000;
 /// Steps ahead beyond which the chain's own forecast stands: hardly anything of the present is left by then.
@@ -77,6 +78,8 @@ struct StepReadout {
     ranks: Vec<f64>,
     phases: Vec<f64>,
     residuals: Vec<f64>,
+    /// What was observed, where that is an end of the range.
+    ends: Vec<Option<f64>>,
     /// What was foretold, ascending.
     ascending: Vec<f64>,
 }
@@ -89,13 +92,11 @@ pub(crate) struct Origin {
     ahead: Vec<(PointBelief, Option<f64>)>,
 }
 
-/// A number to come: its mean, and residuals with their weights.
-pub(crate) struct Ahead<'a> {
+/// A number to come: its mean, and what it may be, with weights.
+pub(crate) struct Ahead {
     pub mean: f64,
-    pub residuals: &'a [f64],
+    pub values: Vec<f64>,
     pub weights: Vec<f64>,
-    pub low: f64,
-    pub high: f64,
 }
 
 impl AheadReadout {
@@ -249,7 +250,8 @@ impl AheadReadout {
         origins: &[(usize, usize, Origin)],
         foretell: &Foretell<'_>,
     ) -> Option<StepReadout> {
-        let (mut points, mut targets, mut own, mut phases) = (vec![], vec![], vec![], vec![]);
+        let (mut points, mut targets, mut own) = (vec![], vec![], vec![]);
+        let (mut phases, mut ends) = (vec![], vec![]);
         for (n, t, origin) in origins {
             let steps = &sequences[*n].steps;
             let Ok(at) = steps.binary_search(&((t + h) as u32)) else {
@@ -266,11 +268,14 @@ impl AheadReadout {
             points.extend(features);
             targets.push(from);
             phases.push(self.phase(moment));
+            let at_end = [column.usual.low, column.usual.high].contains(&value);
+            ends.push(at_end.then_some(value));
         }
         if targets.len() < FEWEST {
             return None;
         }
-        let ridge = Ridge::fit(&points, points.len() / targets.len(), &targets)?;
+        let last = self.last_distance(column)?;
+        let ridge = Ridge::continuing(&points, points.len() / targets.len(), &targets, last)?;
         let chains = own.iter().zip(&targets).map(|(a, b)| (a - b).powi(2));
         if chains.sum::<f64>() / targets.len() as f64 <= ridge.error {
             return None;
@@ -284,9 +289,17 @@ impl AheadReadout {
                 .map(|(said, y)| (y - said) * column.usual.sd)
                 .collect(),
             phases,
+            ends,
             ascending,
             ridge,
         })
+    }
+
+    /// Where the last distance of a column from what is usual stands among what a regression sees: after the chain's own forecast.
+    fn last_distance(&self, column: &AheadColumn) -> Option<usize> {
+        let own =
+            |c: &AheadColumn| c.observation == column.observation && c.column == column.column;
+        Some(1 + self.columns.iter().position(own)?)
     }
 
     fn phase(&self, moment: Option<f64>) -> f64 {
@@ -305,7 +318,7 @@ impl AheadReadout {
         origin: &Origin,
         h: usize,
         view: View<'_>,
-    ) -> Option<Ahead<'_>> {
+    ) -> Option<Ahead> {
         let own = |c: &&AheadColumn| c.observation == observation && c.column == column;
         let column = self.columns.iter().find(own)?;
         let step = column.steps.get(h - 1)?.as_ref()?;
@@ -324,12 +337,14 @@ impl AheadReadout {
         let mut weights: Vec<f64> = step.ranks.iter().zip(&step.phases).map(near).collect();
         let total: f64 = weights.iter().sum();
         weights.iter_mut().for_each(|w| *w /= total);
+        let mean = mean.clamp(usual.low, usual.high);
+        let observed = step.residuals.iter().zip(&step.ends);
+        let values = observed
+            .map(|(missed, end)| end.unwrap_or((mean + missed).clamp(usual.low, usual.high)));
         Some(Ahead {
-            mean: mean.clamp(usual.low, usual.high),
-            residuals: &step.residuals,
+            mean,
+            values: values.collect(),
             weights,
-            low: usual.low,
-            high: usual.high,
         })
     }
 }

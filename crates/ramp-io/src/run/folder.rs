@@ -3,8 +3,8 @@
 use super::claim::not_finished;
 use super::learned_rows::LearnedRows;
 use super::manifest::{
-    MANIFEST, METRICS, MODEL, NAMES, READOUT, REPORT, RunFiles, SUPPORT_ARRAYS, SUPPORT_TABLE,
-    WEIGHTS,
+    HELD_OUT, MANIFEST, METRICS, MODEL, NAMES, READOUT, REPORT, RunFiles, SUPPORT_ARRAYS,
+    SUPPORT_TABLE, WEIGHTS,
 };
 use super::{BeyondLinear, CrossValidation, Project, RunError};
 use crate::Result;
@@ -13,7 +13,8 @@ use crate::encode::{Encoder, Scale};
 use crate::model_file::{Chain, ModelFile};
 use crate::readout::{self, Readout};
 use crate::source::{Content, SampleReader, Samples};
-use crate::table::{TableReader, create_table, select_rows};
+use crate::table::{BatchReader, TableReader, concat_rows, create_table, select_rows};
+use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use ramp::data::{Dataset, Gather};
 use ramp::infer::{Imputer, SupportSet};
@@ -108,13 +109,19 @@ fn attach_scales(encoder: &mut Encoder, arrays: &mut Arrays) -> Option<()> {
 pub(super) fn write_support(project: &Project, folder: &Path) -> Result<()> {
     let support = kept(project)?;
     match &support.content {
-        Content::Arrays(arrays) => write_arrays(&folder.join(SUPPORT_ARRAYS), arrays, true),
-        Content::Table(table) => {
-            let mut writer = create_table(&folder.join(SUPPORT_TABLE), table.schema_ref())?;
-            writer.write(table)?;
-            writer.finish()
-        }
+        Content::Arrays(arrays) => write_arrays(&folder.join(SUPPORT_ARRAYS), arrays, true)?,
+        Content::Table(table) => write_table(table, &folder.join(SUPPORT_TABLE))?,
     }
+    match of_windows(project, &project.held_out)? {
+        Some(table) if table.num_rows() > 0 => write_table(&table, &folder.join(HELD_OUT)),
+        _ => Ok(()),
+    }
+}
+
+fn write_table(table: &RecordBatch, path: &Path) -> Result<()> {
+    let mut writer = create_table(path, table.schema_ref())?;
+    writer.write(table)?;
+    writer.finish()
 }
 
 /// Writes how missing numbers are read off the tree and the rest of a row, where that is learned.
@@ -336,6 +343,26 @@ impl Run {
         reader.rest()
     }
 
+    /// Series that were cut, as far as they are known: with the time that was held out, which comes last. It has judged the fit by then, and what comes next is foretold from the
+    /// latest. Other samples are those of [`support_series`](Self::support_series).
+    pub fn known_series(&self) -> Result<Samples> {
+        let learned = self.support_series()?;
+        let (Some(table), true) = (
+            learned.table(),
+            self.files.manifest.files.contains_key(HELD_OUT),
+        ) else {
+            return Ok(learned);
+        };
+        let path = self.files.checked(HELD_OUT)?;
+        let later = SampleReader::open(&path, None, None)?.rest()?;
+        let all = match later.table() {
+            Some(later) => concat_rows(&[table.clone(), later.clone()])?,
+            None => return Ok(learned),
+        };
+        let reader = BatchReader::new(all.schema(), vec![Ok(all)]);
+        SampleReader::from_table(Box::new(reader), self.chain.as_ref())?.rest()
+    }
+
     /// How missing numbers are read off the tree and the rest of a row; `None` where nothing was learned of that. The samples are those that were
     /// kept, and the imputer is made of them.
     pub(crate) fn readout(
@@ -363,25 +390,33 @@ impl Run {
 
 /// The training samples that are kept. Of windows, which share their rows, the rows.
 fn kept(project: &Project) -> Result<Samples> {
+    match of_windows(project, &project.training)? {
+        None => project.select(&support_samples(project)),
+        Some(table) => Ok(Samples {
+            content: Content::Table(table),
+            sequences: None,
+            first_row: 0,
+        }),
+    }
+}
+
+/// The rows of some windows, each once and in their order; `None` where sequences were not cut.
+fn of_windows(project: &Project, windows: &[u32]) -> Result<Option<RecordBatch>> {
     let (Some(_), Some(table), Some(sequences)) = (
         &project.windows,
         project.samples.table(),
         &project.samples.sequences,
     ) else {
-        return project.select(&support_samples(project));
+        return Ok(None);
     };
-    let training = project.training.iter().map(|&n| &sequences[n as usize]);
-    let mut rows: Vec<u32> = training.flat_map(|s| &s.items).copied().collect();
+    let windows = windows.iter().map(|&n| &sequences[n as usize]);
+    let mut rows: Vec<u32> = windows.flat_map(|s| &s.items).copied().collect();
     rows.sort_unstable();
     rows.dedup();
     // The latest, where there are very many.
     let most = SUPPORT_NUMBERS / table.num_columns().max(1);
     let first = rows.len().saturating_sub(most);
-    Ok(Samples {
-        content: Content::Table(select_rows(table, &rows[first..])?),
-        sequences: None,
-        first_row: 0,
-    })
+    Ok(Some(select_rows(table, &rows[first..])?))
 }
 
 /// Which training samples are kept: a random few, the same for the same seed.

@@ -19,15 +19,17 @@ pub(super) const MODEL: &str = "model.toml";
 pub(super) const WEIGHTS: &str = "weights.safetensors";
 pub(super) const SUPPORT_TABLE: &str = "support.csv";
 pub(super) const SUPPORT_ARRAYS: &str = "support.npz";
+pub(super) const HELD_OUT: &str = "held_out.csv";
 pub(super) const READOUT: &str = "readout.safetensors";
 pub(super) const METRICS: &str = "metrics.jsonl";
 pub(super) const REPORT: &str = "report.html";
 /// Every file that a manifest may name.
-pub(super) const NAMES: [&str; 7] = [
+pub(super) const NAMES: [&str; 8] = [
     MODEL,
     WEIGHTS,
     SUPPORT_TABLE,
     SUPPORT_ARRAYS,
+    HELD_OUT,
     READOUT,
     METRICS,
     REPORT,

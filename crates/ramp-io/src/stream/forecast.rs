@@ -34,7 +34,8 @@ use std::sync::Arc;
 pub struct Horizon {
     /// Steps after the end of a sequence.
     pub steps: u32,
-    /// The chance that a value lies within its interval; as much is left on either side.
+    /// The chance that a value lies within its interval; as much is left on either side, unless one end is a value that comes again and again, such as no rain: less is left
+    /// beyond that, and the other end comes nearer.
     pub interval: f64,
 }
 
@@ -88,7 +89,7 @@ impl Run {
         let Some(chain) = &self.chain else {
             return Err(StreamError::NoSequences.into());
         };
-        let support = self.support_series()?;
+        let support = self.known_series()?;
         let outlook = Outlook::new(&self.encoder, &self.model, chain, &support, horizon)?;
         Ok(Answers::new(self, samples, move |part| {
             let (fields, cells): (Vec<_>, Vec<_>) = outlook.columns(part)?.into_iter().unzip();
@@ -314,10 +315,7 @@ impl<'a> Outlook<'a> {
             foretell: &|o, c, belief, moment| self.chains_mean(o, c, belief, moment),
         };
         let to_come = (self.readout.as_ref()?).ahead(o, c, origin, ahead as usize, view)?;
-        let side = (1.0 - self.horizon.interval) / 2.0;
-        let ends = quantiles(to_come.residuals, &to_come.weights, [side, 1.0 - side]);
-        let [low, high] =
-            ends.map(|missed| (to_come.mean + missed).clamp(to_come.low, to_come.high));
+        let [low, high] = interval(&to_come.values, &to_come.weights, self.horizon.interval);
         Some([to_come.mean, low, high])
     }
 
@@ -342,13 +340,12 @@ impl<'a> Outlook<'a> {
             }
             return Foretold::Levels(chances);
         }
-        let side = (1.0 - self.horizon.interval) / 2.0;
         let season = self.encoder.season.as_ref();
         let numbers = columns.iter().map(|column| {
             let numbers = column.numbers(&self.rows[o], observation, season, moment);
             let numbers = numbers.unwrap_or_default();
             let mean = numbers.iter().zip(weights).map(|(x, w)| x * w).sum();
-            let [low, high] = quantiles(&numbers, weights, [side, 1.0 - side]);
+            let [low, high] = interval(&numbers, weights, self.horizon.interval);
             match numbers.is_empty() {
                 true => [f64::NAN; 3],
                 false => [mean, low, high],
@@ -476,6 +473,24 @@ fn foretold(
     }
 }
 
+/// The ends of the interval that holds a part of the weight. An end at a value that many share has them all inside, so the other end is drawn in by as much.
+fn interval(values: &[f64], weights: &[f64], part: f64) -> [f64; 2] {
+    let side = (1.0 - part) / 2.0;
+    let [low, high] = quantiles(values, weights, [side, 1.0 - side]);
+    let weight = |of: &dyn Fn(f64) -> bool| -> f64 {
+        let all = values.iter().zip(weights);
+        all.filter(|(x, _)| of(**x)).map(|(_, w)| w).sum()
+    };
+    let shared = |end: f64| values.iter().filter(|x| **x == end).count() > 1;
+    let spare = |end: f64, beyond: f64| match shared(end) {
+        true => (side - beyond).max(0.0),
+        false => 0.0,
+    };
+    let below = spare(low, weight(&|x| x < low));
+    let above = spare(high, weight(&|x| x > high));
+    quantiles(values, weights, [side + above, 1.0 - side - below])
+}
+
 /// Values below which these parts of the weight lie, between neighbours in proportion.
 fn quantiles<const N: usize>(values: &[f64], weights: &[f64], parts: [f64; N]) -> [f64; N] {
     let mut order: Vec<usize> = (0..values.len()).collect();
@@ -510,6 +525,34 @@ fn quantiles<const N: usize>(values: &[f64], weights: &[f64], parts: [f64; N]) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_that_ends_at_a_shared_value_still_holds_its_part() {
+        // Six of ten days are dry; the rest have all amounts alike.
+        let many = 10_000;
+        let rain: Vec<f64> = (0..many)
+            .map(|i| f64::from((i - many * 6 / 10).max(0)))
+            .collect();
+        let weights = vec![1.0 / f64::from(many); many as usize];
+        let holds = |[low, high]: [f64; 2], values: &[f64]| {
+            let inside = values.iter().filter(|x| low <= **x && **x <= high);
+            inside.count() as f64 / f64::from(many)
+        };
+        let ends = interval(&rain, &weights, 0.8);
+        assert_eq!(ends[0], 0.0);
+        assert!((holds(ends, &rain) - 0.8).abs() < 1e-3, "{ends:?}");
+        // The other way round, and where nothing is shared.
+        let gone: Vec<f64> = rain.iter().map(|x| -x).collect();
+        let ends = interval(&gone, &weights, 0.8);
+        assert_eq!(ends[1], 0.0);
+        assert!((holds(ends, &gone) - 0.8).abs() < 1e-3, "{ends:?}");
+        let each: Vec<f64> = (0..many).map(f64::from).collect();
+        let [low, high] = interval(&each, &weights, 0.8);
+        assert!((low - 999.5).abs() < 1.0 && (high - 8999.5).abs() < 1.0);
+        // Where nearly all are dry, dry is all that is foretold.
+        let dry: Vec<f64> = (0..many).map(|i| f64::from(i / 9500)).collect();
+        assert_eq!(interval(&dry, &weights, 0.8), [0.0, 0.0]);
+    }
 
     #[test]
     fn quantiles_are_those_of_as_many_copies() {

@@ -80,7 +80,7 @@ impl OverTime {
         };
         let all = Samples {
             content: project.samples.content.clone(),
-            sequences: Some(learned(project)),
+            sequences: Some(known(project)),
             first_row: 0,
         };
         let outlook = Outlook::new(&project.encoder, &project.model, chain, &all, horizon)?;
@@ -165,17 +165,14 @@ impl OverTime {
     }
 }
 
-/// The sequences as far as they were learned from.
-fn learned(project: &Project) -> Vec<Sequence> {
-    let Some(sequences) = &project.samples.sequences else {
-        return vec![];
-    };
-    let all = project.training.iter().map(|&n| &sequences[n as usize]);
-    let Some(windows) = &project.windows else {
-        return all.cloned().collect();
-    };
-    // Each row once: windows that begin where others end.
-    all.filter(|s| s.offset % windows.length == 0)
-        .cloned()
-        .collect()
+/// The sequences that a forecast learns from: series that were cut are known to their end, as a run keeps them; of others, those that the networks learned from.
+fn known(project: &Project) -> Vec<Sequence> {
+    match (&project.windows, &project.samples.sequences) {
+        (Some(_), _) => project.series.clone(),
+        (None, Some(sequences)) => {
+            let all = project.training.iter();
+            all.map(|&n| sequences[n as usize].clone()).collect()
+        }
+        (None, None) => vec![],
+    }
 }

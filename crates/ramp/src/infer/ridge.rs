@@ -5,7 +5,11 @@ use crate::model::linalg::{cholesky, solve};
 /// Folds of the cross-validation.
 const FOLDS: usize = 5;
 /// Penalties per row that are tried.
-const PENALTIES: [f64; 10] = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0];
+const PENALTIES: [f64; 13] = [
+    1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0,
+];
+/// Where everything is shrunk, no more than this: beyond, nothing is said at all.
+const TRIED: usize = 10;
 
 /// A linear regression with a constant.
 ///
@@ -71,11 +75,13 @@ impl Moments {
         self
     }
 
-    /// Weights and, last, the constant, which is not shrunk.
-    fn solve(&self, penalty: f64) -> Option<Vec<f64>> {
+    /// Weights and, last, the constant, which is not shrunk; nor is the free one.
+    fn solve(&self, penalty: f64, free: Option<usize>) -> Option<Vec<f64>> {
         let n = self.right.len();
         let mut normal = self.normal.clone();
-        (0..n - 1).for_each(|i| normal[i * n + i] += penalty * self.rows);
+        (0..n - 1)
+            .filter(|i| free != Some(*i))
+            .for_each(|i| normal[i * n + i] += penalty * self.rows);
         let factor = cholesky(n, &normal)?;
         let mut weights = self.right.clone();
         solve(n, &factor, &mut weights);
@@ -87,6 +93,47 @@ impl Ridge {
     /// Fits rows of features, one after the other and best of about unit size, to a target for each. Every fifth row makes a fold. `None` where there
     /// are fewer than ten rows, or numbers that are not finite.
     pub fn fit(points: &[f64], features: usize, targets: &[f64]) -> Option<Self> {
+        let fold = |row| row % FOLDS;
+        Self::fit_folds(
+            points,
+            features,
+            targets,
+            (None, &PENALTIES[..TRIED]),
+            &fold,
+        )
+    }
+
+    /// The same for rows in order of time, whose neighbours tell of one another: each fifth of them in turn makes a fold. What is shrunk to nothing is what the others
+    /// add to one of the features, so that the regression on that one alone is among what is tried.
+    ///
+    /// ```
+    /// use ramp::infer::Ridge;
+    ///
+    /// // Tomorrow is half of today; the other feature says nothing of it.
+    /// let today: Vec<f64> = (0..50).map(|i| f64::from(i % 7) - 3.0).collect();
+    /// let points: Vec<f64> = today.iter().enumerate().flat_map(|(i, x)| [*x, (i % 2) as f64]).collect();
+    /// let tomorrow: Vec<f64> = today.iter().map(|x| 0.5 * x).collect();
+    /// let line = Ridge::continuing(&points, 2, &tomorrow, 0).unwrap();
+    /// assert!((line.weights[0] - 0.5).abs() < 1e-9 && line.weights[1].abs() < 1e-9);
+    /// ```
+    pub fn continuing(
+        points: &[f64],
+        features: usize,
+        targets: &[f64],
+        free: usize,
+    ) -> Option<Self> {
+        let rows = targets.len();
+        let fold = |row| row * FOLDS / rows;
+        Self::fit_folds(points, features, targets, (Some(free), &PENALTIES), &fold)
+    }
+
+    fn fit_folds(
+        points: &[f64],
+        features: usize,
+        targets: &[f64],
+        (free, penalties): (Option<usize>, &[f64]),
+        fold: &dyn Fn(usize) -> usize,
+    ) -> Option<Self> {
         let (rows, n) = (targets.len(), features + 1);
         let finite = points.iter().chain(targets).all(|x| x.is_finite());
         if rows < 2 * FOLDS || points.len() != rows * features || !finite {
@@ -96,18 +143,19 @@ impl Ridge {
         let mut folds = vec![Moments::new(n); FOLDS];
         for (row, &y) in targets.iter().enumerate() {
             x[..features].copy_from_slice(&points[row * features..][..features]);
-            folds[row % FOLDS].add(&x, y);
+            folds[fold(row)].add(&x, y);
         }
         let all = folds
             .iter()
             .fold(Moments::new(n), |sum, f| sum.with(f, 1.0));
         let others: Vec<Moments> = folds.iter().map(|f| all.clone().with(f, -1.0)).collect();
         let mut best: Option<(f64, f64, Vec<f64>)> = None;
-        for penalty in PENALTIES {
-            let fits: Option<Vec<Vec<f64>>> = others.iter().map(|o| o.solve(penalty)).collect();
+        for &penalty in penalties {
+            let fits: Option<Vec<Vec<f64>>> =
+                others.iter().map(|o| o.solve(penalty, free)).collect();
             let Some(fits) = fits else { continue };
             let crossed: Vec<f64> = (0..rows)
-                .map(|row| linear(&fits[row % FOLDS], &points[row * features..][..features]))
+                .map(|row| linear(&fits[fold(row)], &points[row * features..][..features]))
                 .collect();
             let square = |(guess, y): (&f64, &f64)| (guess - y).powi(2);
             let error = crossed.iter().zip(targets).map(square).sum::<f64>() / rows as f64;
@@ -116,7 +164,7 @@ impl Ridge {
             }
         }
         let (error, penalty, crossed) = best?;
-        let mut weights = all.solve(penalty)?;
+        let mut weights = all.solve(penalty, free)?;
         let constant = weights.pop()?;
         Some(Ridge {
             weights,
@@ -187,5 +235,39 @@ mod tests {
             nothing.error
         );
         assert!(Ridge::fit(&points, features, &targets[..5]).is_none());
+    }
+
+    #[test]
+    fn a_series_that_goes_on_by_its_last_value_alone_is_foretold_as_by_that() {
+        let mut noise = noise(11);
+        let (rows, features) = (300, 40);
+        let points: Vec<f64> = (0..rows * features).map(|_| noise()).collect();
+        let targets: Vec<f64> = (0..rows)
+            .map(|r| 0.7 * points[r * features + 3] + noise())
+            .collect();
+        let line = Ridge::continuing(&points, features, &targets, 3).unwrap();
+        // Least squares on the one feature and a constant, by the naive formula.
+        let x: Vec<f64> = (0..rows).map(|r| points[r * features + 3]).collect();
+        let mean = |v: &[f64]| v.iter().sum::<f64>() / rows as f64;
+        let (mx, my) = (mean(&x), mean(&targets));
+        let xy: f64 = x
+            .iter()
+            .zip(&targets)
+            .map(|(x, y)| (x - mx) * (y - my))
+            .sum();
+        let xx: f64 = x.iter().map(|x| (x - mx).powi(2)).sum();
+        assert!(
+            (line.weights[3] - xy / xx).abs() < 0.02,
+            "{:?}",
+            line.weights[3]
+        );
+        let others = line.weights.iter().enumerate().filter(|(i, _)| *i != 3);
+        assert!(others.map(|(_, w)| w * w).sum::<f64>() < 0.01);
+        // What is said of a row comes from other fifths.
+        let mut other = targets.clone();
+        other[7] += 0.001;
+        let changed = Ridge::continuing(&points, features, &other, 3).unwrap();
+        assert!((0..60).all(|r| (line.crossed[r] - changed.crossed[r]).abs() < 1e-12));
+        assert!((line.crossed[60] - changed.crossed[60]).abs() > 0.0);
     }
 }

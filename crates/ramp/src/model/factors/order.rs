@@ -25,7 +25,7 @@ pub fn places(known: &[f32], width: usize, room: usize) -> Vec<Vec<f64>> {
 }
 
 impl LinearTree {
-    /// Turns every latent that ordered levels hang on so that what their order tells lies along its first coordinate, as far as it can: data do not choose between turned coordinates,
+    /// Turns every latent that ordered levels hang on so that what their order tells lies along its first coordinate and rises with it, as far as it can: data do not choose between turned coordinates,
     /// but networks that are monotone along the first alone do.
     pub fn put_order_first(&mut self, scores: &[Scores]) {
         for (k, &d) in self
@@ -48,10 +48,24 @@ impl LinearTree {
                 continue;
             }
             let mut axis = eigen(d, &told).1.swap_remove(0);
-            // A reflection that takes the axis to the first coordinate, by the way around that does not cancel.
-            let side = if axis[0] > 0.0 { 1.0 } else { -1.0 };
-            axis[0] += side;
+            // High is high: most of what their order tells rises along the axis.
+            let own = self.lines.iter().zip(scores);
+            let rises: f64 = own
+                .filter(|(_, s)| s.latent == k && s.ordered)
+                .map(|(line, _)| {
+                    let along: f64 = line.w[..d].iter().zip(&axis).map(|(w, x)| w * x).sum();
+                    along / line.noise[0]
+                })
+                .sum();
+            if rises < 0.0 {
+                axis.iter_mut().for_each(|x| *x = -*x);
+            }
+            // The reflection that takes the axis to the first coordinate; none where it lies there.
+            axis[0] -= 1.0;
             let norm: f64 = axis.iter().map(|x| x * x).sum();
+            if norm < 1e-12 {
+                continue;
+            }
             let turn: Vec<f64> = (0..d * d)
                 .map(|at| {
                     let same = if at / d == at % d { 1.0 } else { 0.0 };
