@@ -8,9 +8,8 @@ use crate::family::{AnyFamily, DiagonalGaussian, Gaussian};
 impl Model {
     /// The coordinates of a chain's latents, if they are Gaussian around zero: then the mean of beliefs has a zero to lie at.
     pub(crate) fn centred_coordinates(&self) -> Option<usize> {
-        if !self.tree.is_chain() {
-            return None;
-        }
+        // A star is a chain too, of one step; trees have their zeros right as they are.
+        self.tree.time_axis()?;
         let of = |node: &crate::message::Node| match node.belief.parts() {
             [AnyFamily::Gaussian(Gaussian { dim })]
             | [AnyFamily::Diagonal(DiagonalGaussian { dim })] => {

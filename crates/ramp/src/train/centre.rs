@@ -30,27 +30,26 @@ pub(super) fn centre(
     if size(&at) < NEAR {
         return Ok(None);
     }
-    // Broyden's method: the mean is nearly linear in the constant, and how steep it is shows on the way.
+    // Broyden's method: the mean is nearly linear in the constant, and how steep it is shows on the way. Where a step went too far, the next knows it.
     let mut inverse: Vec<Vec<f64>> = (0..dim)
         .map(|i| (0..dim).map(|j| f64::from(u8::from(i == j))).collect())
         .collect();
-    for _ in 0..2 * dim + 2 {
+    for _ in 0..2 * dim + 3 {
         let step: Vec<f64> = times(&inverse, &at).iter().map(|x| -x).collect();
         let kept = model.parameters().to_vec();
         model.add_to_messages(&step);
         let now = mean_belief(model, data, training, dim)?;
-        if size(&now) >= size(&at) || size(&now).is_nan() {
-            // It goes no further.
-            model.parameters_mut().copy_from_slice(&kept);
-            break;
-        }
         let change: Vec<f64> = now.iter().zip(&at).map(|(now, at)| now - at).collect();
-        at = now;
-        if size(&at) < NEAR {
-            break;
-        }
         let expected = times(&inverse, &change);
         let along: f64 = step.iter().zip(&expected).map(|(s, e)| s * e).sum();
+        if size(&now) < size(&at) {
+            at = now;
+        } else {
+            model.parameters_mut().copy_from_slice(&kept);
+        }
+        if size(&at) < NEAR || !along.is_finite() || along == 0.0 {
+            break;
+        }
         let row: Vec<f64> = (0..dim)
             .map(|j| (0..dim).map(|i| step[i] * inverse[i][j]).sum())
             .collect();
