@@ -3,6 +3,7 @@
 
 use crate::Result;
 use crate::encode::Encoding;
+use crate::readout::has_numbers;
 use crate::run::{Project, support_samples};
 use ramp::data::{Dataset, Observation};
 use ramp::infer::{Calibration, Imputer, SeriesSupport, SupportSet, rank_among};
@@ -51,9 +52,20 @@ pub(crate) fn held_out_cells(project: &Project) -> Result<Option<Calibration>> {
                 .any(|o| o.name == name && is_ordered(&o.encoding))
         })
         .collect();
+    let levels: Vec<bool> = names
+        .iter()
+        .map(|&name| {
+            let mut all = project.encoder.observations.iter();
+            all.any(|o| o.name == name && !has_numbers(o))
+        })
+        .collect();
     let support = SupportSet::new(model, &kept, project.training.len())?;
     let imputer = Imputer::new(model, &support, &kept)?;
     let conditionals = imputer.conditionals(model, &fresh)?;
+    // As they are imputed: levels at the temperature that was learned.
+    let mut tempered = imputer.clone();
+    tempered.set_temperature(project.temperature.unwrap_or(1.0));
+    let alone = conditionals.by(&tempered);
     let along = match time {
         None => None,
         Some(_) => Some(SeriesSupport::new(model, &kept, CANDIDATES)?),
@@ -94,10 +106,11 @@ pub(crate) fn held_out_cells(project: &Project) -> Result<Option<Calibration>> {
                 None => {
                     let candidates = imputer.candidates(cell.observation).iter();
                     let values = candidates.map(|&n| place(own, n as usize, 0));
-                    (
-                        values.collect(),
-                        conditionals.weights(cell.observation, cell.sample),
-                    )
+                    let by = match levels[cell.series] {
+                        true => &alone,
+                        false => &conditionals,
+                    };
+                    (values.collect(), by.weights(cell.observation, cell.sample))
                 }
                 Some(along) => {
                     let belief = conditionals.belief_without(cell.observation, cell.sample);

@@ -86,9 +86,20 @@ fn table(results: &CalibrationResults) -> String {
                 noticed(ranks.p_narrow),
                 noticed(ranks.p_wide),
             );
+            if let Some(exact) = &ranks.exact {
+                text += &format!(
+                    "{:<19}{:<14}{:>7}{:>18}{:>18}{:>9.3}\n",
+                    "",
+                    "  exactly",
+                    exact.ranks,
+                    format!("{:.3} ± {:.3}", exact.shift, exact.shift_error),
+                    format!("{:.3} ± {:.3}", exact.spread, exact.spread_error),
+                    exact.p,
+                );
+            }
         }
     }
     text += "Shift: how far truths lie above beliefs, in standard deviations; spread: how wide beliefs are against how wide they should be; p: the chance \
-             that ranks of right beliefs look as uneven.\n";
+             that ranks of right beliefs look as uneven; exactly: ranks of the same truths in exact posteriors, which have the sample's luck alone.\n";
     text + &cost(&results.info)
 }

@@ -18,7 +18,7 @@ mod tests;
 mod waves;
 
 use crate::Result;
-use crate::encode::{Encoder, Encoding, numbers_of};
+use crate::encode::{Encoded, Encoder, Encoding, numbers_of};
 use crate::run::{Project, support_samples};
 use crate::source::Samples;
 use crate::table::column;
@@ -519,6 +519,13 @@ fn numbers(samples: &Samples, name: &str) -> Result<Vec<f64>> {
         Some(table) => column(table, name)?.numbers(samples.first_row),
         None => Ok(vec![]),
     }
+}
+
+/// Whether an observation has columns of numbers, which are read off the rest of a row; the tree alone fills all others.
+pub(crate) fn has_numbers(observation: &Encoded) -> bool {
+    let columns = 0..observation.columns.len();
+    let mut number = columns.map(|feature| is_number(&observation.encoding, feature));
+    number.any(|number| number)
 }
 
 /// Whether a column of an observation is filled with numbers that have means.

@@ -52,6 +52,8 @@ pub struct Run {
     pub cross_validation: Option<CrossValidation>,
     /// Whether networks say more than a linear factor model of the tree.
     pub beyond_linear: Option<BeyondLinear>,
+    /// How much messages count where the tree alone fills missing cells; as they are where nothing was learned.
+    pub temperature: Option<f64>,
     pub(super) learned_rows: Option<LearnedRows>,
     files: RunFiles,
 }
@@ -71,6 +73,8 @@ struct Header {
     beyond_linear: Option<BeyondLinear>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     learned_rows: Option<LearnedRows>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
 }
 
 /// Arrays of all rank scales, one after the other.
@@ -150,6 +154,7 @@ pub(super) fn write_weights(project: &Project, folder: &Path) -> Result<()> {
         cross_validation: project.cross_validation.clone(),
         beyond_linear: project.beyond_linear,
         learned_rows: LearnedRows::of(project),
+        temperature: project.temperature,
     };
     let text = serde_json::to_string(&header).map_err(RunError::Write)?;
     let networks = model
@@ -194,6 +199,12 @@ impl Run {
         if !attached || !encoder.is_sound() || header.population == 0 || !chains {
             return Err(damaged("scales or levels that cannot be".into()).into());
         }
+        if header
+            .temperature
+            .is_some_and(|t| !(t.is_finite() && t > 0.0))
+        {
+            return Err(damaged("a temperature that cannot be".into()).into());
+        }
         let there = arrays.single.values().map(Vec::len).sum();
         let mut model = ModelBuilder::from_spec(header.model)?
             .stored_parameters(there)
@@ -218,6 +229,7 @@ impl Run {
             cross_validation: header.cross_validation,
             beyond_linear: header.beyond_linear,
             learned_rows: header.learned_rows,
+            temperature: header.temperature,
             files,
         })
     }

@@ -17,6 +17,7 @@ mod project;
 mod reopen;
 #[cfg(test)]
 mod small_tests;
+mod temperature;
 #[cfg(test)]
 mod tests;
 mod training;

@@ -3,7 +3,7 @@
 use super::data_file::{DataFile, check_latents, observed, wanted};
 use super::dealt::{Extent, missing_in};
 use super::manifest::Checksum;
-use super::{BeyondLinear, CrossValidation, RunError};
+use super::{BeyondLinear, CrossValidation, RunError, temperature};
 use crate::encode::{Encoder, Encoding, found_in};
 use crate::model_file::{ModelFile, TreeSettings};
 use crate::ranks::{Parts, together};
@@ -50,6 +50,8 @@ pub struct Project {
     pub series: Vec<Sequence>,
     /// How missing numbers are read off the trained tree and the rest of a row; see [`learn_readout`](Self::learn_readout).
     pub readout: Option<Readout>,
+    /// How much messages count where the tree alone fills missing cells; see [`learn_readout`](Self::learn_readout). As they are where nothing was learned.
+    pub temperature: Option<f64>,
     /// What several fits to parts of a small sample said; see [`cross_validate`](Self::cross_validate).
     pub cross_validation: Option<CrossValidation>,
     /// Whether networks say more than the linear factor model that the tree began as, where it did.
@@ -175,6 +177,7 @@ impl Project {
             windows,
             series,
             readout: None,
+            temperature: None,
             cross_validation: None,
             beyond_linear: None,
             whole,
@@ -229,6 +232,7 @@ impl Project {
             windows: None,
             series: vec![],
             readout: None,
+            temperature: None,
             cross_validation: None,
             beyond_linear: None,
             whole: None,
@@ -239,10 +243,11 @@ impl Project {
         })
     }
 
-    /// Learns how missing numbers are read off the tree and the rest of a row. To be called once the model is trained; a run that is
-    /// finished without it learns it then.
+    /// Learns how missing numbers are read off the tree and the rest of a row, and how much messages count in cells that the tree fills alone. To be called
+    /// once the model is trained; a run that is finished without it learns the first then, and takes messages at their word.
     pub fn learn_readout(&mut self) -> Result<()> {
         self.readout = Readout::learn(self)?;
+        self.temperature = temperature::learn(self)?;
         Ok(())
     }
 

@@ -36,6 +36,7 @@ impl Project {
             .copy_from_slice(run.model.parameters());
         project.cross_validation = run.cross_validation.clone();
         project.beyond_linear = run.beyond_linear;
+        project.temperature = run.temperature;
         Ok(self)
     }
 }

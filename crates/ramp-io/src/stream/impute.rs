@@ -6,7 +6,7 @@ use super::candidates::Candidates;
 use super::fill::{Filling, draw, interleave, put, replaced};
 use crate::Result;
 use crate::encode::Encoder;
-use crate::readout::Readout;
+use crate::readout::{Readout, has_numbers};
 use crate::run::Run;
 use crate::source::Samples;
 use crate::table::{ColumnEditor, column, columns, concat_rows};
@@ -77,6 +77,8 @@ struct Filler {
     candidates: Vec<Vec<Candidates>>,
     /// How numbers are read off the tree and the rest of a row.
     readout: Option<Readout>,
+    /// The tree's imputer at the temperature of cells that it fills alone.
+    tempered: Option<Imputer>,
 }
 
 /// How weights come about.
@@ -95,12 +97,17 @@ impl Filler {
         let Some(table) = support.table() else {
             return Err(StreamError::FittedToArrays.into());
         };
-        let mut readout = None;
+        let (mut readout, mut tempered) = (None, None);
         let way = match &support.sequences {
             None => {
                 let (data, set) = run.support_set(model, support)?;
                 let imputer = Imputer::new(model, &set, &data)?;
                 readout = run.readout(support, &data, &imputer)?;
+                tempered = run.temperature.map(|temperature| {
+                    let mut imputer = imputer.clone();
+                    imputer.set_temperature(temperature);
+                    imputer
+                });
                 Way::Tree(imputer)
             }
             Some(_) => {
@@ -114,6 +121,7 @@ impl Filler {
             way,
             candidates: candidates(&run.encoder, support, table)?,
             readout,
+            tempered,
         })
     }
 
@@ -149,7 +157,12 @@ impl Filler {
                         2,
                     )?;
                 }
-                Box::new(move |gap| conditionals.weights(gap.observation, gap.sample))
+                let alone = (self.tempered.as_ref()).map(|imputer| conditionals.by(imputer));
+                Box::new(move |gap| {
+                    let numbers = has_numbers(&run.encoder.observations[gap.observation]);
+                    let by = alone.as_ref().filter(|_| !numbers).unwrap_or(&conditionals);
+                    by.weights(gap.observation, gap.sample)
+                })
             }
             Way::Chain(series, _) => {
                 let posterior = part.model.posterior(part.data)?;

@@ -25,6 +25,7 @@ use crate::model::{Model, Workspace};
 /// assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9);
 /// # Ok::<(), ramp::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct Imputer {
     leaves: Vec<Leaf>,
     /// What messages are multiplied by.
@@ -32,6 +33,7 @@ pub struct Imputer {
 }
 
 /// How an observation hangs on its latent.
+#[derive(Clone)]
 pub(super) struct Leaf {
     pub(super) node: Node,
     /// The place of the latent in the tree.
@@ -156,6 +158,14 @@ impl Imputer {
 }
 
 impl Conditionals<'_> {
+    /// The same samples for another imputer of the same model and support set, such as one with another temperature.
+    pub fn by<'a>(&self, imputer: &'a Imputer) -> Conditionals<'a> {
+        Conditionals {
+            imputer,
+            messages: self.messages.clone(),
+        }
+    }
+
     /// The chance of each candidate for one sample's observation given the sample's others, whether it has this one or
     /// not: `∝ exp[Φ(q + m) − Φ(η0 + m)]` with `q` the belief without it, all messages multiplied by the imputer's temperature. They add
     /// up to one; there are none where the support set has no such observation.

@@ -45,6 +45,16 @@ impl Imputer {
     /// # Ok::<(), ramp::Error>(())
     /// ```
     pub fn fit_temperature(&mut self, model: &Model, fresh: &Dataset) -> Result<f64> {
+        self.fit_temperature_of(model, fresh, |_| true)
+    }
+
+    /// [`fit_temperature`](Imputer::fit_temperature) from the cells of some of the tree's observations alone: those that will be imputed.
+    pub fn fit_temperature_of(
+        &mut self,
+        model: &Model,
+        fresh: &Dataset,
+        which: impl Fn(usize) -> bool,
+    ) -> Result<f64> {
         self.set_temperature(1.0);
         let bound = model.bind(fresh)?;
         let conditionals = self.conditionals(model, fresh)?;
@@ -52,7 +62,8 @@ impl Imputer {
         let present = |row: usize, o: usize| {
             let latent = leaves[o].latent;
             let reached = bound.lengths().is_none_or(|l| l[row] as usize > latent);
-            reached && bound.observation(o).is_present(row) && !leaves[o].rows.is_empty()
+            let there = reached && bound.observation(o).is_present(row);
+            which(o) && there && !leaves[o].rows.is_empty()
         };
         let count = leaves.len();
         let all = (0..fresh.rows()).flat_map(|row| (0..count).map(move |o| (row, o)));

@@ -22,6 +22,7 @@ mod spec;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod zero;
 
 pub(crate) use batch::{Batch, Bound, Mask};
 pub use builder::ModelBuilder;

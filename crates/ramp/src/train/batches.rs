@@ -106,6 +106,11 @@ pub(super) struct Batches {
 }
 
 impl Batches {
+    /// The samples to learn from.
+    pub fn training(&self) -> &[u32] {
+        &self.train
+    }
+
     /// Draws from these samples, which have so many observations of so many series.
     pub fn new(spec: TrainSpec, train: Vec<u32>, (observations, series): (usize, usize)) -> Self {
         Batches {

@@ -2,6 +2,7 @@
 
 use super::TrainError;
 use super::batches::{Batches, Split, split};
+use super::centre::centre;
 use super::problem::{Group, Identity, Problem};
 use super::spec::TrainSpec;
 use super::trainer::is_lost;
@@ -15,6 +16,8 @@ use crate::{Error, Result};
 const SCORED: usize = 2000;
 /// Training samples that they meet: as many as the findings of a fit take, as far as memory allows.
 const MET: usize = 1000;
+/// Nats that validation samples may lose when the zero of a chain is moved: less than they differ by from one evaluation to the next.
+const CENTRED: f64 = 1e-3;
 
 pub(super) struct FreeEnergyProblem<'a> {
     model: &'a mut Model,
@@ -130,6 +133,22 @@ impl<'a> FreeEnergyProblem<'a> {
             of_step: Travelled::default(),
             of_evaluation: Travelled::default(),
         })
+    }
+}
+
+impl FreeEnergyProblem<'_> {
+    /// Centres the weights that validation samples chose for this value of theirs, unless they say less then, and tells their value now.
+    pub fn centre(&mut self, chosen: f64) -> Result<f64> {
+        let Some(before) = centre(self.model, self.data, self.batches.training())? else {
+            return Ok(chosen);
+        };
+        match self.held_out()? {
+            Some(value) if value >= chosen - CENTRED => Ok(value),
+            _ => {
+                self.parameters_mut().copy_from_slice(&before);
+                Ok(chosen)
+            }
+        }
     }
 }
 

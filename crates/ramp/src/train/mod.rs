@@ -39,6 +39,7 @@
 //! ```
 
 mod batches;
+mod centre;
 mod checkpoint;
 mod error;
 mod free_energy;

@@ -81,10 +81,17 @@ pub struct Trainer<'a, M: ?Sized = Model> {
 
 impl Trainer<'_> {
     /// Trains a model by its free energy on a data set, or on one that is [`Dealt`](crate::data::Dealt) to the ranks that train. On an error its weights are
-    /// those of the last good step, and the last checkpoint stays.
+    /// those of the last good step, and the last checkpoint stays. Where validation samples choose the weights of a chain with Gaussian latents, a constant in its messages
+    /// then makes the mean belief of the training samples the prior's mean.
     pub fn fit(&mut self, model: &mut Model, data: &dyn Gather) -> Result<Fit> {
         let mut problem = FreeEnergyProblem::new(model, data, &self.spec, self.ranks)?;
-        self.train(&mut problem)
+        let mut fit = self.train(&mut problem)?;
+        // Weights that were chosen in the middle of a training have the zero of their iteration.
+        if let Some(chosen) = fit.held_out {
+            let pool = self.pool()?;
+            fit.held_out = Some(on(&pool, || problem.centre(chosen))?);
+        }
+        Ok(fit)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::error::LabError;
 use crate::experiments::linear_tree::data::LinearTree;
 use crate::experiments::nonlinear_tree::data::NonlinearTree;
+use crate::gaussian::GaussianTree;
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, TimeAxis};
 use rand::{RngExt, SeedableRng};
@@ -18,6 +19,8 @@ const STEPS: usize = 12;
 const SERIES: [&str; 2] = ["x", "y"];
 /// How much of a chain's latent stays from step to step.
 const STAYS: f64 = 0.8;
+/// The standard deviation of noise in its readings.
+const READING_NOISE: [f64; 2] = [0.7, 1.0];
 /// Observations of a star.
 const LEAVES: usize = 6;
 
@@ -115,6 +118,29 @@ impl Case {
             Case::LinearChain | Case::NonlinearChain => FactorTree::sequence(STEPS, &SERIES)?,
             _ => FactorTree::star(LEAVES)?,
         })
+    }
+
+    /// The Gaussian tree that data come from, latents first and then observations, each in the tree's order, where they come from one.
+    pub(super) fn gaussian(self) -> Result<Option<GaussianTree>, LabError> {
+        match self {
+            Case::LinearTree => LinearTree::default().gaussian().map(Some),
+            Case::LinearChain => {
+                let series = SERIES.len();
+                let states = (0..STEPS).map(|t| match t {
+                    0 => (None, 0.0, 1.0),
+                    _ => (Some(t - 1), STAYS, 1.0 - STAYS * STAYS),
+                });
+                let readings = (0..STEPS * series)
+                    .map(|o| (Some(o / series), 1.0, READING_NOISE[o % series].powi(2)));
+                let nodes: Vec<(Option<usize>, f64, f64)> = states.chain(readings).collect();
+                let parents = nodes.iter().map(|node| node.0).collect();
+                let weights = nodes.iter().map(|node| node.1).collect();
+                let variances = nodes.iter().map(|node| node.2).collect();
+                let observed = (STEPS..nodes.len()).collect();
+                GaussianTree::new(parents, weights, variances, observed).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Draws samples, some for training and some for tests.
@@ -249,8 +275,9 @@ fn chain(case: Case, n: usize, random: &mut ChaCha8Rng) -> Sample {
                 Case::LinearChain => [z, z],
                 _ => [z + 0.4 * z * z, 1.5 * (1.5 * z).tanh()],
             };
-            observed[2 * step].push((x + 0.7 * normal()) as f32);
-            observed[2 * step + 1].push((y + normal()) as f32);
+            let [of_x, of_y] = READING_NOISE;
+            observed[2 * step].push((x + of_x * normal()) as f32);
+            observed[2 * step + 1].push((y + of_y * normal()) as f32);
         }
     }
     if case != Case::LinearChain {

@@ -129,7 +129,11 @@ impl CalibrationRun {
         })?;
         let mut ranks = vec![];
         if !test.latents.is_empty() {
-            ranks.push(probe::latents(&model, &train, &test)?);
+            let mut latents = probe::latents(&model, &train, &test)?;
+            if let Some(tree) = case.gaussian()? {
+                latents.exact = probe::exact_latents(&tree, &test)?;
+            }
+            ranks.push(latents);
         }
         match case.is_chain() {
             true => ranks.extend(probe::over_time(&model, &train, &test, core.seed)?),

@@ -42,6 +42,27 @@ fn exact_posteriors_with_gaps_are_calibrated_and_others_are_not() {
     }
 }
 
+/// Ranks in exact posteriors of the same samples tell what of an unevenness is luck: of the tree they are those above, of the chain those of a smoother.
+#[test]
+fn ranks_in_exact_posteriors_are_uniform_for_the_tree_and_the_chain() {
+    for case in [Case::LinearTree, Case::LinearChain] {
+        let [_, mut test] = case.sample(1, 2000, 7).unwrap();
+        let tree = case.gaussian().unwrap().unwrap();
+        let right = probe::exact_latents(&tree, &test).unwrap().unwrap();
+        assert!(right.is_uniform(), "{} {right:?}", case.name());
+        // Truths that lie elsewhere are noticed, and where.
+        let moved = |z: &mut f32| *z += 0.1;
+        test.latents.iter_mut().flatten().for_each(moved);
+        let wrong = probe::exact_latents(&tree, &test).unwrap().unwrap();
+        let (name, shift) = (case.name(), wrong.shift - right.shift);
+        assert!(
+            !wrong.is_uniform() && shift > 0.1,
+            "{name} {right:?} {wrong:?}"
+        );
+    }
+    assert!(Case::Gaussian.gaussian().unwrap().is_none());
+}
+
 /// A linear tree, a linear chain and a nonlinear star, with gaps. All families are in the experiment, which takes minutes.
 #[test]
 fn quick_fits_are_calibrated_and_would_not_pass_if_spreads_were_off_by_a_tenth() {
@@ -57,6 +78,7 @@ fn quick_fits_are_calibrated_and_would_not_pass_if_spreads_were_off_by_a_tenth()
             let (name, c) = (found.case.name(), &ranks.calibration);
             assert!(c.ranks >= 2000, "{name} {:?}: {} ranks", ranks.of, c.ranks);
             assert_eq!(c.histogram.iter().sum::<usize>(), c.ranks);
+            assert_eq!(ranks.exact.is_some(), ranks.of == Of::Latents);
             let off = (c.spread - 1.0).abs();
             assert!(off < 3.0 * c.spread_error, "{name} {:?}: {c:?}", ranks.of);
             assert!(c.is_uniform(), "{name} {:?}: {c:?}", ranks.of);
