@@ -21,6 +21,11 @@ impl Model {
         (self.nodes.iter().all(|node| of(node) == Some(dim))).then_some(dim)
     }
 
+    /// How many numbers a sample of a chain shows, over all of its steps.
+    pub(crate) fn numbers_per_sample(&self) -> usize {
+        self.nodes.len() * self.spec().features.iter().sum::<usize>()
+    }
+
     /// Adds the means of these samples' beliefs to sums over steps, and tells of how many: steps after a sequence's end have none.
     pub(crate) fn add_belief_means(&self, data: &Dataset, sums: &mut [f64]) -> Result<usize> {
         let bound = self.bind(data)?;

@@ -11,8 +11,9 @@ use crate::model::Model;
 
 /// How near the mean belief comes to the prior's mean, in its standard deviations.
 const NEAR: f64 = 1e-3;
-/// Samples whose beliefs are in memory together; a constant, so that sums do not depend on who computes them.
+/// Samples whose beliefs are in memory together, and numbers that they show, at most; constants, so that sums do not depend on who computes them.
 const CHUNK: usize = 1024;
+const NUMBERS: usize = 1 << 26;
 
 /// Moves the zero of a chain's Gaussian latents to where the mean belief of the training samples is the prior's; other models stay as they are. Where samples are dealt to ranks,
 /// all of them call this together, and all get the same bits. Returns the weights as they were, if they are others now.
@@ -65,7 +66,8 @@ pub(super) fn centre(
 fn mean_belief(model: &Model, data: &dyn Gather, training: &[u32], dim: usize) -> Result<Vec<f64>> {
     let mut sums = vec![0.0; dim];
     let mut count = 0;
-    for samples in training.chunks(CHUNK) {
+    let chunk = (NUMBERS / model.numbers_per_sample().max(1)).clamp(1, CHUNK);
+    for samples in training.chunks(chunk) {
         count += model.add_belief_means(&data.gather(samples)?, &mut sums)?;
     }
     Ok(sums.iter().map(|sum| sum / count.max(1) as f64).collect())
