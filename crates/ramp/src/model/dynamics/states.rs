@@ -1,6 +1,6 @@
 //! States estimated from what a chain's observations show around every step, for its messages to be pretrained on.
 //!
-//! An estimate lays coordinates of the manifold that observations lie on ([`Geodesic`]), and how fast they change, into the
+//! An estimate lays coordinates of the manifold that observations lie on ([`super::geodesic`]), and how fast they change, into the
 //! coordinates of a latent. *Lines*: some coordinates are places, the others rates of change of the first of them. A *ring* holds two
 //! coordinates as an angle, and how fast it turns as the distance from the origin: a place on a circle and its velocity in a plane.
 //! Which of them a system has is not known: all that fit into a latent are compared by what they tell of the steps around them.
