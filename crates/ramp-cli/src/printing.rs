@@ -70,11 +70,22 @@ pub fn shortened(text: &str, most: usize) -> String {
 
 /// What a chain began from.
 pub fn chosen_start(start: &TriedStart) -> String {
-    let way = match start.places {
-        None => "places on circles with their velocities, which messages find from a twist".into(),
-        Some(1) => "one place and its rate of change, which messages were pretrained on".into(),
-        Some(n) => format!("{n} places and rates of change, which messages were pretrained on"),
+    let circles = match start.rings {
+        0 => None,
+        1 => Some("a place on a circle with its velocity, which messages find from a twist".into()),
+        n => Some(format!(
+            "{n} places on circles with their velocities, which messages find from twists"
+        )),
     };
+    let lines = match start.places {
+        0 => None,
+        1 => Some("one place and its rate of change, which messages were pretrained on".into()),
+        n => Some(format!(
+            "{n} places and rates of change, which messages were pretrained on"
+        )),
+    };
+    let parts: Vec<String> = circles.into_iter().chain(lines).collect();
+    let way = parts.join("; ");
     format!(
         "\nestimated states: {way} (they tell {:.0} % of what is observed 3 to 8 steps earlier and later)",
         100.0 * start.told.max(0.0)

@@ -30,6 +30,8 @@ enum SystemName {
     Valley,
     /// Two pendulums side by side, made up to tune on
     TwoPendulums,
+    /// A pendulum beside a dot on a spring, made up to tune on
+    PendulumAndSpring,
 }
 
 impl From<SystemName> for System {
@@ -45,6 +47,7 @@ impl From<SystemName> for System {
             SystemName::Toda => System::Toda,
             SystemName::Valley => System::Valley,
             SystemName::TwoPendulums => System::TwoPendulums,
+            SystemName::PendulumAndSpring => System::PendulumAndSpring,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How a chain begins: what its data show decides whether a twist suits them, or its messages are pretrained on estimated states.
+//! How a chain begins: what its data show decides which states are estimated and taught to its messages, or whether a twist suits them.
 //!
 //! The free energy does not see which start ends in a fold. What states tell of the steps around them does (see
 //! [`Foresight`](crate::infer::Foresight)), and that can be asked of estimated states before anything is learned.
@@ -7,7 +7,8 @@ use super::pretraining::PretrainingProblem;
 use super::{Event, Observer, TrainSpec, Trainer};
 use crate::Result;
 use crate::data::Gather;
-use crate::model::{DynamicsInit, Layout, Model, StateEstimate, state_estimates};
+use crate::model::{DynamicsInit, Model, StateEstimate, state_estimates};
+use rayon::prelude::*;
 
 /// Sequences that states are estimated of, and messages pretrained on, at most.
 const SEQUENCES: usize = 400;
@@ -22,24 +23,12 @@ const RATE: f64 = 2.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TriedStart {
-    /// How first messages move a belief.
-    pub init: DynamicsInit,
-    /// How many of a latent's numbers were estimated to be places, the others being rates of change of the first of them; `None` for rings, each a place on a
-    /// circle with its velocity, which twisted messages find by themselves.
-    pub places: Option<usize>,
+    /// How many pairs of a latent's numbers were estimated to be rings: places on a circle, each with its velocity as the distance from the origin.
+    pub rings: usize,
+    /// How many of the other numbers were estimated to be places, the rest being rates of change of the first of these.
+    pub places: usize,
     /// The share of variance of what observations show 3 to 8 steps earlier and later that such states tell; at most 1.
     pub told: f64,
-}
-
-impl TriedStart {
-    fn of(estimate: &StateEstimate, told: f64, dims: usize) -> Self {
-        let (init, places) = match estimate.layout {
-            Layout::Lines { places } if places < dims => (DynamicsInit::drift(), Some(places)),
-            Layout::Lines { places } => (DynamicsInit::twist(), Some(places)),
-            Layout::Rings => (DynamicsInit::twist(), None),
-        };
-        TriedStart { init, places, told }
-    }
 }
 
 fn pretraining_iterations(spec: &TrainSpec) -> usize {
@@ -53,8 +42,8 @@ pub fn trial_steps(model: &Model, spec: &TrainSpec) -> usize {
         .map_or(0, |_| pretraining_iterations(spec))
 }
 
-/// Initialises a chain from what some samples of its data show, and tells which states were estimated, the best first. Where these are places and rates of
-/// change, messages are pretrained to say them; where they are rings, or no estimate tells anything, messages begin as a twist. The observer watches the
+/// Initialises a chain from what some samples of its data show, and tells which states were estimated, the best first. Messages are
+/// pretrained to say these; where they are one ring, which a Gaussian finds from a twist, or no estimate tells anything, messages begin as a twist. The observer watches the
 /// pretraining and may stop it, which is [`TrainError::Interrupted`](super::TrainError::Interrupted); it takes all threads unless told otherwise.
 pub fn start_chain(
     model: &mut Model,
@@ -77,12 +66,19 @@ pub fn start_chain(
     let all: Vec<u32> = (0..chosen.len() as u32).collect();
     let shown = model.shown(&few, &all, components)?;
     let scores = model.principal_scores(&few, &all, components)?;
+    let coordinates: Vec<Vec<f64>> = scores.par_iter().map(|row| geodesic.at(row)).collect();
     let judged = |estimate: StateEstimate| {
         let told = shown.told_around(&estimate.points)?;
-        Some((TriedStart::of(&estimate, told, dims), estimate))
+        let (rings, places) = (estimate.layout.rings, estimate.layout.places);
+        let tried = TriedStart {
+            rings,
+            places,
+            told,
+        };
+        Some((tried, estimate))
     };
     let mut tried: Vec<(TriedStart, StateEstimate)> =
-        state_estimates(&shown, &geodesic, &scores, dims)
+        state_estimates(&shown, &coordinates, dims, &mut found.rng())
             .into_iter()
             .filter_map(judged)
             .collect();
@@ -92,8 +88,14 @@ pub fn start_chain(
         model.init_from(&found, DynamicsInit::twist());
         return Ok(vec![]);
     };
-    model.init_from(&found, best.init);
-    if best.places.is_some() {
+    // A ring that fills a latent is found from a twist, and better than where it is taught (R² of 0.96 for 0.7 to 0.84).
+    let alone = (best.rings, best.places) == (1, 0) && model.turns();
+    match best.rings {
+        0 if best.places < dims => model.init_from(&found, DynamicsInit::drift()),
+        _ if best.rings == 0 || alone => model.init_from(&found, DynamicsInit::twist()),
+        _ => model.init_from_estimate(&found, &geodesic, estimate),
+    }
+    if !alone {
         let targets = model.pretraining_targets(&shown, estimate, chosen.len());
         let mut short = spec.clone().lasting(pretraining_iterations(spec));
         short.learning_rate *= RATE;
@@ -197,7 +199,7 @@ mod tests {
         // One place with its rate, two places, or a ring: what turns both ways is a ring.
         assert_eq!(tried.len(), 3);
         assert!(tried[0].told >= tried[1].told);
-        assert_eq!(tried[0].places, None);
+        assert_eq!((tried[0].rings, tried[0].places), (1, 0));
         // Networks that begin alike hardly ever drift apart.
         let (twin, _) = fitted(true);
         let (told, not_told) = (apart(&model), apart(&twin));

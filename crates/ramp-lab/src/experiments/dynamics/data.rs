@@ -33,6 +33,8 @@ pub enum System {
     Valley,
     /// Two pendulums side by side, made up to tune on: two circles.
     TwoPendulums,
+    /// A pendulum that can turn over beside a dot on a spring, made up to tune on: a circle beside a line.
+    PendulumAndSpring,
 }
 
 /// All of them.
@@ -69,6 +71,7 @@ impl System {
             System::Toda => "toda",
             System::Valley => "valley",
             System::TwoPendulums => "two-pendulums",
+            System::PendulumAndSpring => "pendulum-and-spring",
         }
     }
 
@@ -78,7 +81,8 @@ impl System {
             System::BouncingBall
             | System::DoublePendulum
             | System::Valley
-            | System::TwoPendulums => 4,
+            | System::TwoPendulums
+            | System::PendulumAndSpring => 4,
             System::Lorenz => 3,
             _ => 2,
         }
@@ -106,6 +110,13 @@ impl System {
                 ("ω₁", false),
                 ("ω₂", false),
             ],
+            System::PendulumAndSpring => &[
+                ("cos θ", true),
+                ("sin θ", true),
+                ("x", true),
+                ("ω", false),
+                ("v", false),
+            ],
             System::Lorenz => &[("x", true), ("y", true), ("z", true)],
         }
     }
@@ -122,6 +133,9 @@ impl System {
                 state[2],
                 state[3],
             ],
+            System::PendulumAndSpring => {
+                vec![state[0].cos(), state[0].sin(), state[1], state[2], state[3]]
+            }
             _ => state.to_vec(),
         }
     }
@@ -133,7 +147,7 @@ impl System {
             System::DoubleWell => 0.15,
             System::VanDerPol => 0.15,
             System::LotkaVolterra | System::Toda => 0.15,
-            System::BouncingBall | System::Valley => 0.1,
+            System::BouncingBall | System::Valley | System::PendulumAndSpring => 0.1,
             System::Lorenz => 0.05,
         }
     }
@@ -171,6 +185,12 @@ impl System {
                 uniform(-2.0, 2.0),
                 uniform(-2.0, 2.0),
             ],
+            System::PendulumAndSpring => vec![
+                uniform(-PI, PI),
+                uniform(-0.8, 0.8),
+                uniform(-2.0, 2.0),
+                uniform(-1.0, 1.0),
+            ],
             System::Lorenz => {
                 let start = vec![
                     uniform(-10.0, 10.0),
@@ -200,6 +220,7 @@ impl System {
                 -3.4 * s[1] - 0.2 * s[0] * s[0],
             ],
             System::TwoPendulums => vec![s[2], s[3], -s[0].sin(), -s[1].sin()],
+            System::PendulumAndSpring => vec![s[2], s[3], -s[0].sin(), -1.5 * s[1]],
             System::DoublePendulum => {
                 let (difference, [w1, w2]) = (s[0] - s[1], [s[2], s[3]]);
                 let (sin, cos) = difference.sin_cos();
@@ -246,7 +267,7 @@ impl System {
             }
         }
         match self {
-            System::Pendulum => state[0] = wrapped(state[0]),
+            System::Pendulum | System::PendulumAndSpring => state[0] = wrapped(state[0]),
             System::DoublePendulum | System::TwoPendulums => {
                 (0..2).for_each(|k| state[k] = wrapped(state[k]))
             }
@@ -301,6 +322,17 @@ impl System {
                     rod(size, from, tip, 0.035 * size as f64, frame);
                     rod(size, tip, tip, 0.08 * size as f64, frame);
                 }
+            }
+            System::PendulumAndSpring => {
+                let from = (place(-0.5), centre);
+                let tip = (
+                    place(-0.5 + 0.6 * state[0].sin()),
+                    place(0.6 * state[0].cos()),
+                );
+                rod(size, from, tip, 0.035 * side, frame);
+                rod(size, tip, tip, 0.08 * side, frame);
+                let dot = (place(0.8), place(0.8 * state[1]));
+                rod(size, dot, dot, 0.09 * side, frame);
             }
             System::BouncingBall | System::Valley => {
                 let at = (place(state[0]), place(state[1]));

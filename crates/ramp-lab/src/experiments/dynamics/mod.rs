@@ -79,7 +79,7 @@ impl DynamicsRun {
 /// States that were estimated before learning, and what they tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
-    /// `rings`, which messages find from a twist, or how many places, the other numbers being their rates of change.
+    /// How many rings, each a place on a circle with its velocity, and how many places, the other numbers being their rates of change.
     pub start: String,
     /// The share of what observations show 3 to 8 steps earlier and later that they tell.
     pub told: f64,
@@ -88,14 +88,20 @@ pub struct Tried {
 impl From<&TriedStart> for Tried {
     fn from(tried: &TriedStart) -> Self {
         Tried {
-            start: match tried.places {
-                None => "rings".into(),
-                Some(1) => "1 place".into(),
-                Some(places) => format!("{places} places"),
-            },
+            start: described(tried),
             told: tried.told,
         }
     }
+}
+
+fn described(tried: &TriedStart) -> String {
+    let counted = |n: usize, what: &str| match n {
+        0 => None,
+        1 => Some(format!("1 {what}")),
+        n => Some(format!("{n} {what}s")),
+    };
+    let parts = [counted(tried.rings, "ring"), counted(tried.places, "place")];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// R² of what has more numbers than the state.

@@ -94,7 +94,8 @@ impl Geodesic {
     }
 
     /// How many coordinates there are.
-    pub fn dims(&self) -> usize {
+    #[cfg(test)]
+    fn dims(&self) -> usize {
         self.weights.len()
     }
 

@@ -9,6 +9,7 @@ mod chart;
 mod geodesic;
 pub(crate) mod linalg;
 mod observed;
+mod planes;
 mod readout;
 mod slow;
 mod states;
@@ -16,10 +17,11 @@ mod states;
 mod tests;
 mod transition;
 
+pub(crate) use geodesic::Geodesic;
 pub(crate) use observed::Shown;
 pub(super) use readout::set_last_layer;
 pub(super) use slow::{along, principal};
-pub(crate) use states::{Layout, StateEstimate, state_estimates};
+pub(crate) use states::{StateEstimate, state_estimates};
 pub use transition::{DynamicsInit, Transition};
 
 use super::plan::Source;
@@ -28,7 +30,6 @@ use crate::Result;
 use crate::data::Gather;
 use crate::family::AnyFamily;
 use chart::{Chart, State, identity};
-use geodesic::Geodesic;
 use observed::Observed;
 use rand::SeedableRng;
 use rand::seq::index::sample;
@@ -64,6 +65,11 @@ impl Found {
     /// The slow components, where any two steps are whole.
     pub fn components(&self) -> Option<&SlowComponents> {
         self.observed.as_ref().map(|o| &o.found)
+    }
+
+    /// Random numbers for what is sought in what was found.
+    pub fn rng(&self) -> ChaCha8Rng {
+        self.rng.clone()
     }
 
     /// Up to so many coordinates of the manifold that steps lie on.
@@ -140,6 +146,48 @@ impl Model {
         }
     }
 
+    /// Initialises the networks from an estimate whose planes were told apart: each ring is twisted in a plane of its own, places drift by their rates,
+    /// and observations tell places on circles and lines, broadly. Pretraining then has no plane to turn over.
+    pub(crate) fn init_from_estimate(
+        &mut self,
+        found: &Found,
+        geodesic: &Geodesic,
+        estimate: &StateEstimate,
+    ) {
+        let Some(node) = self.nodes.first().cloned() else {
+            return;
+        };
+        let mut rng = found.rng();
+        let chart = Chart::new(&node.belief, &node.prior);
+        let dims = chart.coordinates().0;
+        let movement = Movement::of_layout(dims, estimate.layout, &estimate.paces);
+        if let Some(observed) = &found.observed {
+            let share = 1.0 / observed.series.len() as f64;
+            let count = observed.len();
+            let kept = sample(&mut rng, count, count.min(SET_ON)).into_vec();
+            let scores = observed.principal_scores();
+            let told: Vec<Vec<f64>> = kept
+                .iter()
+                .map(|&i| estimate.shown_at(&geodesic.at(&scores[i])))
+                .collect();
+            for series in &observed.series {
+                let target = |x: &Vec<f64>| {
+                    let own: Vec<f64> = x.iter().map(|x| share * x).collect();
+                    chart.shown(&own, movement.told, share)
+                };
+                let targets: Vec<Vec<f64>> = told.iter().map(target).collect();
+                let write =
+                    |i: usize, row: &mut [f32]| row.copy_from_slice(observed.row(series, kept[i]));
+                self.set(series.network, &write, &targets);
+            }
+        }
+        for network in 0..self.networks.len() {
+            if let Some(forward) = self.direction(network) {
+                self.hand_on(network, forward, &chart, &movement, &mut rng);
+            }
+        }
+    }
+
     /// How many coordinates a latent's states can be estimated in: all of it lies on lines, of which there are enough for a place and its rate of change.
     pub(crate) fn state_dims(&self) -> Option<usize> {
         let node = self.nodes.first()?;
@@ -154,6 +202,12 @@ impl Model {
         };
         let (lines, _) = Chart::new(&node.belief, &node.prior).coordinates();
         (lines > 1 && node.belief.parts().iter().all(straight)).then_some(lines)
+    }
+
+    /// Whether a latent's beliefs can turn in a plane: products of one-dimensional families cannot say what lies askew.
+    pub(crate) fn turns(&self) -> bool {
+        let parts = self.nodes.first().map(|node| node.belief.parts());
+        matches!(parts, Some([AnyFamily::Gaussian(_)]))
     }
 
     /// Beliefs around estimated states of some samples, for messages to be pretrained on.

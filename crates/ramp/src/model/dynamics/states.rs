@@ -1,14 +1,16 @@
 //! States estimated from what a chain's observations show around every step, for its messages to be pretrained on.
 //!
-//! An estimate lays coordinates of the manifold that observations lie on ([`Geodesic`]), and how fast they change, into the
+//! An estimate lays coordinates of the manifold that observations lie on ([`super::geodesic`]), and how fast they change, into the
 //! coordinates of a latent. *Lines*: some coordinates are places, the others rates of change of the first of them. A *ring* holds two
 //! coordinates as an angle, and how fast it turns as the distance from the origin: a place on a circle and its velocity in a plane.
 //! Which of them a system has is not known: all that fit into a latent are compared by what they tell of the steps around them.
 
-use super::geodesic::Geodesic;
 use super::linalg::{eigen, inverse, product};
 use super::observed::Shown;
+use super::planes::circle_planes;
+use super::slow::dot;
 use crate::kernel::normal::normal_quantile;
+use rand_chacha::ChaCha8Rng;
 use std::collections::HashMap;
 
 /// Steps before and after the present one that a rate of change is found from, by a parabola.
@@ -16,13 +18,29 @@ const REACH: usize = 3;
 /// The share of the mean squared distance from the origin that is added to it where an angle is hardly defined.
 const CENTRE: f64 = 0.05;
 
-/// How an estimate lies in a latent's coordinates.
+/// The share of the plane around the origin, by the prior, that a ring leaves free: where distances are small there is no angle.
+const HOLE: f64 = 0.2;
+
+/// How an estimate lies in a latent's coordinates: rings first, then places, then rates of change of the first of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Layout {
-    /// So many places, then the rates of change of the first of them.
-    Lines { places: usize },
-    /// Pairs of coordinates, each a place on a circle with its velocity.
-    Rings,
+pub(crate) struct Layout {
+    /// Pairs of numbers, each a place on a circle with its velocity.
+    pub rings: usize,
+    /// Numbers that are places on lines.
+    pub places: usize,
+}
+
+impl Layout {
+    /// All that so many numbers can hold of so many coordinates: from as many places as rates of change to places alone; beside rings, the former.
+    fn all(dims: usize, coordinates: usize) -> Vec<Self> {
+        let lines = (dims.div_ceil(2)..=dims).map(|places| Layout { rings: 0, places });
+        let rings = (1..=dims / 2).map(|rings| Layout {
+            rings,
+            places: (dims - 2 * rings).div_ceil(2),
+        });
+        let fits = |layout: &Layout| 2 * layout.rings + layout.places <= coordinates;
+        lines.chain(rings).filter(fits).collect()
+    }
 }
 
 /// A state at every place of some sequences where enough is shown around it.
@@ -31,53 +49,99 @@ pub(crate) struct StateEstimate {
     pub layout: Layout,
     /// About standard normal.
     pub points: Vec<Option<Vec<f64>>>,
+    /// What a single observation shows of it: axes in the manifold's coordinates, with the mean and the spread of what lies along each.
+    pub shown: Vec<(Vec<f64>, f64, f64)>,
+    /// How far each of these goes in a step, where its spread is one.
+    pub paces: Vec<f64>,
 }
 
-/// All estimates of so many numbers; none where sequences are too short or show too little.
+impl StateEstimate {
+    /// What coordinates of the manifold show of it: places on circles, then on lines, each of unit variance.
+    pub fn shown_at(&self, coordinates: &[f64]) -> Vec<f64> {
+        let along =
+            |(axis, mean, spread): &(Vec<f64>, f64, f64)| (dot(axis, coordinates) - mean) / spread;
+        self.shown.iter().map(along).collect()
+    }
+}
+
+/// All estimates of so many numbers from the coordinates of every place; none where sequences are too short or show too little.
 pub(crate) fn state_estimates(
     shown: &Shown,
-    geodesic: &Geodesic,
-    scores: &[Vec<f64>],
+    coordinates: &[Vec<f64>],
     dims: usize,
+    rng: &mut ChaCha8Rng,
 ) -> Vec<StateEstimate> {
-    use rayon::prelude::*;
-    let mut coordinates: Vec<Vec<f64>> = scores.par_iter().map(|row| geodesic.at(row)).collect();
-    align(&mut coordinates, &shown.components, dims.div_ceil(2));
-    let rates = rates(&shown.places, &coordinates);
-    // Where enough is shown: the coordinates and how they change.
-    let seen: Vec<(usize, &[f64], &[f64])> = rates
-        .iter()
-        .enumerate()
-        .filter_map(|(i, rate)| Some((i, &coordinates[i][..], &rate.as_ref()?[..])))
-        .collect();
-    if seen.len() < 2 {
+    let Some(own) = coordinates.first().map(Vec::len) else {
         return vec![];
-    }
-    let column = |of: &dyn Fn(&[f64], &[f64]) -> f64| -> Vec<f64> {
-        seen.iter().map(|(_, x, v)| of(x, v)).collect()
     };
-    let laid_out = |layout: Layout, columns: Vec<Vec<f64>>| {
+    let mut estimates = vec![];
+    for layout in Layout::all(dims, own) {
+        let Layout { rings, places } = layout;
+        let mut axes = match rings {
+            0 => axes_of(own, places),
+            _ => circle_planes(coordinates, 2 * rings + places, rings, rng),
+        };
+        axes.iter_mut().for_each(|axis| axis.resize(own, 0.0));
+        let mut turned: Vec<Vec<f64>> = coordinates
+            .iter()
+            .map(|x| axes.iter().map(|axis| dot(axis, x)).collect())
+            .collect();
+        if rings == 0 {
+            align(&mut turned, &shown.components, dims.div_ceil(2));
+        }
+        let rates = rates(&shown.places, &turned);
+        // Where enough is shown: the coordinates and how they change.
+        let seen: Vec<(usize, &[f64], &[f64])> = rates
+            .iter()
+            .enumerate()
+            .filter_map(|(i, rate)| Some((i, &turned[i][..], &rate.as_ref()?[..])))
+            .collect();
+        if seen.len() < 2 {
+            return vec![];
+        }
+        let column = |of: &dyn Fn(&[f64], &[f64]) -> f64| -> Vec<f64> {
+            seen.iter().map(|(_, x, v)| of(x, v)).collect()
+        };
+        let circles = (0..rings).flat_map(|r| ring(&seen, 2 * r));
+        let place = (0..places).map(|k| normal_scores(&column(&|x, _| x[2 * rings + k])));
+        let rate = (0..dims - 2 * rings - places)
+            .map(|k| normal_scores(&column(&|_, v| v[2 * rings + k])));
+        let columns: Vec<Vec<f64>> = circles.chain(place).chain(rate).collect();
         let mut points = vec![None; coordinates.len()];
         for (k, (i, ..)) in seen.iter().enumerate() {
             points[*i] = Some(columns.iter().map(|c| c[k]).collect());
         }
-        StateEstimate { layout, points }
-    };
-    let mut estimates = vec![];
-    for places in dims.div_ceil(2)..=dims.min(geodesic.dims()) {
-        let place = (0..places).map(|k| normal_scores(&column(&|x, _| x[k])));
-        let rate = (0..dims - places).map(|k| normal_scores(&column(&|_, v| v[k])));
-        estimates.push(laid_out(
-            Layout::Lines { places },
-            place.chain(rate).collect(),
-        ));
-    }
-    if dims.is_multiple_of(2) && geodesic.dims() >= dims {
-        let planes = (0..dims).step_by(2);
-        let columns = planes.flat_map(|k| ring(&seen, k)).collect();
-        estimates.push(laid_out(Layout::Rings, columns));
+        let spread = |k: usize| {
+            let n = seen.len() as f64;
+            let mean = seen.iter().map(|(_, x, _)| x[k]).sum::<f64>() / n;
+            let square = seen.iter().map(|(_, x, _)| (x[k] - mean).powi(2));
+            (mean, (square.sum::<f64>() / n).sqrt())
+        };
+        let shown: Vec<(Vec<f64>, f64, f64)> = (axes.into_iter().enumerate())
+            .map(|(k, axis)| {
+                let (mean, spread) = spread(k);
+                (axis, mean, spread.max(1e-12))
+            })
+            .collect();
+        let pace = |(k, (_, _, spread)): (usize, &(Vec<f64>, f64, f64))| {
+            let squares = seen.iter().map(|(_, _, v)| v[k] * v[k]).sum::<f64>();
+            (squares / seen.len() as f64).sqrt() / spread
+        };
+        let paces = shown.iter().enumerate().map(pace).collect();
+        estimates.push(StateEstimate {
+            layout,
+            points,
+            shown,
+            paces,
+        });
     }
     estimates
+}
+
+/// The first axes of so many.
+fn axes_of(coordinates: usize, count: usize) -> Vec<Vec<f64>> {
+    let axis = |i: usize| (0..coordinates).map(move |j| f64::from(u8::from(i == j)));
+    (0..count).map(|i| axis(i).collect()).collect()
 }
 
 /// Turns the first coordinates, whose signs and directions are arbitrary, so that they lie along the components that networks begin by telling
@@ -120,7 +184,8 @@ fn align(coordinates: &mut [Vec<f64>], components: &[Vec<f64>], count: usize) {
     }
 }
 
-/// Two coordinates as an angle, with the rank of its velocity as distance: Rayleigh's distances, so that with all directions alike the plane is normal.
+/// Two coordinates as an angle, with the rank of its velocity as distance: Rayleigh's distances, so that with all directions alike the plane is normal
+/// but for its hole.
 fn ring(seen: &[(usize, &[f64], &[f64])], k: usize) -> [Vec<f64>; 2] {
     let n = seen.len() as f64;
     let mean = |k: usize| seen.iter().map(|(_, x, _)| x[k]).sum::<f64>() / n;
@@ -137,7 +202,7 @@ fn ring(seen: &[(usize, &[f64], &[f64])], k: usize) -> [Vec<f64>; 2] {
         .collect();
     let distances = ranks(&turns)
         .into_iter()
-        .map(|share| (-2.0 * (1.0 - share).ln()).sqrt());
+        .map(|share| (-2.0 * (1.0 - HOLE - (1.0 - HOLE) * share).ln()).sqrt());
     let polar = seen.iter().zip(distances).map(|((_, x, _), distance)| {
         let [a, b] = at(x);
         let (sin, cos) = b.atan2(a).sin_cos();
@@ -214,9 +279,9 @@ fn normal_scores(values: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::geodesic::Geodesic;
     use super::*;
     use rand::SeedableRng;
-    use rand_chacha::ChaCha8Rng;
     use std::f64::consts::PI;
 
     fn share(n: usize, by: f64) -> f64 {
@@ -230,9 +295,10 @@ mod tests {
         let components: Vec<Vec<f64>> = places.iter().map(|&(n, t)| at(n, t as f64)).collect();
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let geodesic = Geodesic::of(&components, dims, &mut rng).unwrap();
+        let coordinates: Vec<Vec<f64>> = components.iter().map(|x| geodesic.at(x)).collect();
         let shown = Shown { places, components };
         let told = |e: &StateEstimate| shown.told_around(&e.points).unwrap();
-        let all = state_estimates(&shown, &geodesic, &shown.components, dims);
+        let all = state_estimates(&shown, &coordinates, dims, &mut rng);
         let best = all.into_iter().max_by(|a, b| told(a).total_cmp(&told(b)));
         best.map(|e| (e.layout, e.points)).unwrap()
     }
@@ -243,18 +309,61 @@ mod tests {
             let angle = 2.0 * PI * share(n, 0.618) + 0.5 * (share(n, 0.7549) - 0.5) * t;
             vec![1.4 * angle.cos(), 1.4 * angle.sin()]
         });
-        assert_eq!(turning, Layout::Rings);
+        assert_eq!((turning.rings, turning.places), (1, 0));
         let (swinging, points) = best(2, |n, t| {
             let x = (0.3 + share(n, 0.618)) * (0.3 * t + 6.0 * share(n, 0.7549)).sin();
             vec![1.8 * x, 0.6 * (x * x - 0.3)]
         });
-        assert_eq!(swinging, Layout::Lines { places: 1 });
+        assert_eq!((swinging.rings, swinging.places), (0, 1));
         // Every step has a state, at the ends too, and each number is about standard normal.
         let points: Vec<Vec<f64>> = points.into_iter().map(Option::unwrap).collect();
         for k in 0..2 {
             let square = points.iter().map(|p| p[k] * p[k]).sum::<f64>() / points.len() as f64;
             assert!((square - 1.0).abs() < 0.05, "{square}");
         }
+    }
+
+    /// The state of a product is laid out as a product: a circle beside a line, and two circles.
+    #[test]
+    fn what_turns_beside_what_swings_is_a_ring_and_a_place() {
+        let angle = |n: usize, t: f64, by: f64, pace: f64| {
+            2.0 * PI * share(n, by) + 0.4 * (share(n, pace) - 0.5) * t
+        };
+        let swing =
+            |n: usize, t: f64| (0.3 + share(n, 0.4142)) * (0.3 * t + 6.0 * share(n, 0.5698)).sin();
+        let (both, points) = best(4, |n, t| {
+            let a = angle(n, t, 0.618, 0.7549);
+            vec![1.4 * a.cos(), 1.4 * a.sin(), 1.6 * swing(n, t)]
+        });
+        assert_eq!((both.rings, both.places), (1, 1));
+        // Its angle is that of the circle, up to a turn and a mirror; its third number goes with the place on the line.
+        let (mut alike, mut mirrored) = ([0.0_f64; 2], [0.0_f64; 2]);
+        let (mut xy, mut xx, mut yy) = (0.0, 0.0, 0.0);
+        for (i, point) in points.iter().enumerate() {
+            let (n, t) = (i / 24, (i % 24) as f64);
+            let point = point.as_ref().unwrap();
+            let (truth, own) = (angle(n, t, 0.618, 0.7549), point[1].atan2(point[0]));
+            for (sum, difference) in [(&mut alike, own - truth), (&mut mirrored, own + truth)] {
+                sum[0] += difference.cos();
+                sum[1] += difference.sin();
+            }
+            let x = swing(n, t);
+            xy += x * point[2];
+            xx += x * x;
+            yy += point[2] * point[2];
+        }
+        let size = |sum: [f64; 2]| sum[0].hypot(sum[1]) / points.len() as f64;
+        let turned = size(alike).max(size(mirrored));
+        assert!(turned > 0.98, "{turned}");
+        let explained = xy * xy / (xx * yy);
+        assert!(explained > 0.9, "{explained}");
+        let (circles, _) = best(4, |n, t| {
+            let (a, b) = (angle(n, t, 0.618, 0.7549), angle(n, t, 0.4142, 0.5698));
+            // Equally large, and mixed.
+            let x = [a.cos(), a.sin(), b.cos(), b.sin()];
+            vec![x[0] + x[2], x[0] - x[2], x[1] + x[3], x[1] - x[3]]
+        });
+        assert_eq!((circles.rings, circles.places), (2, 0));
     }
 
     #[test]

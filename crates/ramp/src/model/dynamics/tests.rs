@@ -1,6 +1,7 @@
 //! Promises of the `dynamics` start, family by family.
 
 use super::chart::Chart;
+use super::states::Layout;
 use super::transition::Movement;
 use super::{DynamicsInit, STREAM};
 use crate::data::Dataset;
@@ -148,6 +149,29 @@ fn forwards_and_then_backwards_is_where_it_was() {
             );
         }
     }
+}
+
+#[test]
+fn a_ring_turns_by_its_own_radius_and_a_place_goes_on_by_its_rate() {
+    let belief: Belief = "gaussian(4)".parse().unwrap();
+    let prior = belief.prior();
+    let chart = Chart::new(&belief, &prior);
+    let layout = Layout {
+        rings: 1,
+        places: 1,
+    };
+    let movement = Movement::of_layout(4, layout, &[0.5, 0.5, 0.3]);
+    assert_eq!(movement.told, 3);
+    let state = chart.draw(&mut rng());
+    let (x, on) = (&state.lines, movement.moved(&state, true).lines);
+    let (radius, on_radius) = (x[0].hypot(x[1]), on[0].hypot(on[1]));
+    assert!((radius - on_radius).abs() < 1e-9);
+    // What is further out turns further, by nothing of the other two.
+    let turned = (x[0] * on[1] - x[1] * on[0]).atan2(x[0] * on[0] + x[1] * on[1]);
+    let rate = DynamicsInit::twist().angle / 0.655;
+    assert!((turned - rate * (radius - 1.2533)).abs() < 1e-9, "{turned}");
+    assert!((on[2] - (x[2] + 0.3 * x[3])).abs() < 1e-9);
+    assert_eq!(on[3], x[3]);
 }
 
 #[test]

@@ -18,6 +18,7 @@
 
 use super::chart::{State, identity, normal};
 use super::linalg::product;
+use super::states::Layout;
 use rand_chacha::ChaCha8Rng;
 
 /// How first messages move a belief.
@@ -98,6 +99,26 @@ impl Movement {
             drifts: drifts.collect(),
             told,
             init,
+        }
+    }
+
+    /// That of estimated states: rings turn, each in the plane of its own two coordinates, and places drift by their rates; `paces` is how far each
+    /// coordinate that is shown goes in a step.
+    pub fn of_layout(lines: usize, layout: Layout, paces: &[f64]) -> Self {
+        let Layout { rings, places } = layout;
+        let axis =
+            |k: usize| -> Vec<f64> { (0..lines).map(|i| f64::from(u8::from(i == k))).collect() };
+        let planes = (0..rings).map(|r| [axis(2 * r), axis(2 * r + 1)]);
+        let told = 2 * rings + places;
+        let drift = |by: usize| {
+            let to = by - places;
+            (to, by, paces.get(to).copied().unwrap_or(0.0))
+        };
+        Movement {
+            planes: planes.collect(),
+            drifts: (told..lines).map(drift).collect(),
+            told,
+            init: DynamicsInit::twist(),
         }
     }
 
