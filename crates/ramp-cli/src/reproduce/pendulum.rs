@@ -4,6 +4,7 @@ use super::args::{Choice, Sequences, Tuning, renamed};
 use super::{cost, report};
 use crate::{Ending, Failure};
 use clap::{Args, ValueEnum};
+use ramp::network::Activation;
 use ramp_lab::experiments::pendulum::data::Pendulum as Videos;
 use ramp_lab::experiments::pendulum::{Init, PendulumResults, PendulumRun, STATED, Shape};
 use std::path::PathBuf;
@@ -67,6 +68,12 @@ pub struct Pendulum {
     /// Hidden units of every network, in place of the recipe's
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     hidden: Option<u16>,
+    /// The function of hidden units, which the paper leaves open: tanh, relu, gelu or silu
+    #[arg(long)]
+    activation: Option<Activation>,
+    /// What random weights of last layers are multiplied with, which the paper leaves open [default: 1]
+    #[arg(long, value_parser = positive)]
+    output_scale: Option<f32>,
     /// Leave out SVAE and CPC
     #[arg(long)]
     without_baselines: bool,
@@ -74,6 +81,13 @@ pub struct Pendulum {
     without_rivals: bool,
     #[command(flatten)]
     tuning: Tuning<Sequences>,
+}
+
+fn positive(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(x) if x.is_finite() && x > 0.0 => Ok(x),
+        _ => Err("it must be a number above zero".into()),
+    }
 }
 
 impl Pendulum {
@@ -85,6 +99,8 @@ impl Pendulum {
             .ahead
             .map_or((run.videos.steps / 5).max(1), usize::from);
         run.hidden = self.hidden.map_or(run.hidden, usize::from);
+        run.activation = self.activation.unwrap_or(run.activation);
+        run.output_scale = self.output_scale.unwrap_or(run.output_scale);
         run = run.with_shape(match self.family {
             FamilyName::Gaussian => Shape::Gaussian,
             FamilyName::Beta => Shape::Beta,

@@ -16,6 +16,7 @@ use super::pose::data::Augmentation;
 use super::pose::{PoseInit, PoseRun};
 use crate::baselines::{BbviSpec, CpcSpec, LearningSpec, Score, SvaeSpec};
 use crate::harness::{BaselineSettings, BbviSettings, Core, Recipe, Scale};
+use ramp::network::Activation;
 use ramp::train::{Decay, Optimizer, TrainSpec};
 
 impl LinearTreeRun {
@@ -111,6 +112,8 @@ impl PendulumRun {
             test,
             shape: Shape::Gaussian,
             hidden: 128,
+            activation: Activation::Tanh,
+            output_scale: 1.0,
             init: None,
             ahead: 20,
             baselines: Some(BaselineSettings::new(scale, recipe, seed)),

@@ -23,8 +23,9 @@ use probe::{Embedding, embed, probe, probe_both};
 use ramp::data::Dataset;
 use ramp::graph::{FactorTree, Tying};
 use ramp::model::Model;
-use ramp::network::{MlpSpec, NetworkSpec};
+use ramp::network::{Activation, MlpSpec, NetworkSpec};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The random stream of training videos, and that of test videos.
@@ -83,6 +84,12 @@ pub struct PendulumRun {
     pub shape: Shape,
     /// Hidden units of every network.
     pub hidden: usize,
+    /// The function of hidden units; the paper does not say which.
+    #[serde(default)]
+    pub activation: Activation,
+    /// What random weights of last layers are multiplied with; the paper does not say how large they are.
+    #[serde(default = "unscaled")]
+    pub output_scale: f32,
     /// What the networks say at first; what suits recipe and latents by default.
     #[serde(rename = "beginning")]
     pub init: Option<Init>,
@@ -91,6 +98,10 @@ pub struct PendulumRun {
     /// The settings of the baselines; none to leave them out.
     #[serde(rename = "rivals")]
     pub baselines: Option<BaselineSettings>,
+}
+
+fn unscaled() -> f32 {
+    1.0
 }
 
 impl PendulumRun {
@@ -104,10 +115,11 @@ impl PendulumRun {
     pub(super) fn model(&self, data: &Dataset) -> Result<Model, LabError> {
         let network = NetworkSpec::Mlp(MlpSpec {
             hidden: vec![self.hidden],
+            activation: self.activation,
             ..MlpSpec::default()
         });
         let tree = FactorTree::chain(self.videos.steps)?;
-        Ok(Model::builder(tree)
+        let mut model = Model::builder(tree)
             .families(self.shape.family())?
             .tying(Tying::Role)
             .inputs(self.core.inputs)
@@ -115,7 +127,17 @@ impl PendulumRun {
             .observation_network(network)
             .init(self.core.recipe.init())
             .seed(self.core.seed)
-            .build(data)?)
+            .build(data)?;
+        let arrays = model.named_parameters();
+        let networks: BTreeSet<&str> =
+            (arrays.iter().filter_map(|(name, ..)| Some(name.split_once('/')?.0))).collect();
+        for network in networks {
+            let last = model.layout(network)?.last.span();
+            for weight in &mut model.parameters_mut()[last] {
+                *weight *= self.output_scale;
+            }
+        }
+        Ok(model)
     }
 
     /// Turns random weights into what the networks say at first, from these videos.
