@@ -129,8 +129,10 @@ impl PendulumRun {
             .seed(self.core.seed)
             .build(data)?;
         let arrays = model.named_parameters();
-        let networks: BTreeSet<&str> =
-            (arrays.iter().filter_map(|(name, ..)| Some(name.split_once('/')?.0))).collect();
+        let networks: BTreeSet<&str> = (arrays
+            .iter()
+            .filter_map(|(name, ..)| Some(name.split_once('/')?.0)))
+        .collect();
         for network in networks {
             let last = model.layout(network)?.last.span();
             for weight in &mut model.parameters_mut()[last] {
