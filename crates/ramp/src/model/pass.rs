@@ -16,7 +16,7 @@ use crate::network::{Block, ROW_UNIT};
 use std::ops::Range;
 
 /// How many numbers of input a stage takes through its network at a time; more are cut into runs of whole messages.
-const INPUT_NUMBERS: usize = 1 << 20;
+const INPUT_NUMBERS: usize = 1 << 23;
 /// How many rows likewise.
 const INPUT_ROWS: usize = 2048;
 
