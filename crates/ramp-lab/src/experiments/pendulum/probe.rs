@@ -4,7 +4,7 @@ use crate::error::LabError;
 use crate::experiments::state_probe::{Points, Probe};
 use crate::harness::Embedded;
 use ramp::data::Dataset;
-use ramp::family::Belief;
+use ramp::family::Description;
 use ramp::graph::TimeAxis;
 use ramp::model::Model;
 use serde::{Deserialize, Serialize};
@@ -57,9 +57,9 @@ impl Embedding {
     }
 }
 
-/// Posterior means of all frames. An angle stands for its cosine and sine, except where it is drawn.
+/// Posterior means of all frames, as [`Units`] have them, except where they are drawn.
 pub(crate) fn embed(model: &Model, data: &Dataset) -> Result<Embedding, LabError> {
-    let circles = model.beliefs().next().map_or(0, circles);
+    let units = Units::of(model);
     let mut embedding = Embedding {
         points: Points {
             features: 0,
@@ -70,11 +70,11 @@ pub(crate) fn embed(model: &Model, data: &Dataset) -> Result<Embedding, LabError
     model.for_each_posterior(data, VIDEOS, |part| {
         let means = part.latent(TimeAxis::LATENT)?.mean_array();
         let width = means.shape()[2];
-        embedding.points.features = width + circles;
+        embedding.points.features = width + units.circles;
         for mean in means.values().chunks_exact(width) {
             let second = mean.get(1).copied().unwrap_or(0.0);
             embedding.plane.push((mean[0], second));
-            embedding.points.values.extend(point(mean, circles));
+            embedding.points.values.extend(units.point(mean));
         }
         Ok(())
     })?;
@@ -83,28 +83,50 @@ pub(crate) fn embed(model: &Model, data: &Dataset) -> Result<Embedding, LabError
 
 /// Means of all frames given those before them only, as points.
 pub(super) fn filtered(model: &Model, data: &Dataset) -> Result<Points, LabError> {
-    let circles = model.beliefs().next().map_or(0, circles);
+    let units = Units::of(model);
     let posterior = model.filtered(data)?;
     let means = posterior.latent(TimeAxis::LATENT)?.mean_array();
     let width = means.shape()[2];
     let each = means.values().chunks_exact(width);
     Ok(Points {
-        features: width + circles,
-        values: each.flat_map(|mean| point(mean, circles)).collect(),
+        features: width + units.circles,
+        values: each.flat_map(|mean| units.point(mean)).collect(),
     })
 }
 
-/// A mean as a point, whose first coordinates may be angles.
-fn point(mean: &[f64], circles: usize) -> impl Iterator<Item = f64> {
-    let (angles, rest) = mean.split_at(circles);
-    let turned = angles.iter().flat_map(|a| [a.cos(), a.sin()]);
-    turned.chain(rest.iter().copied())
+/// How a mean becomes a point. A kernel of a fixed width sees points of every family on the same scale: an angle stands for its cosine and sine, all
+/// else is taken from the prior's mean in standard deviations of the prior, which leaves a standard Gaussian as it is.
+struct Units {
+    /// How many of a belief's first coordinates are angles.
+    circles: usize,
+    prior: Description,
 }
 
-/// How many of a belief's first coordinates are angles.
-fn circles(belief: &Belief) -> usize {
-    let name = belief.to_string();
-    usize::from(name.starts_with("von_mises"))
+impl Units {
+    /// Those of a chain's beliefs.
+    fn of(model: &Model) -> Self {
+        let belief = model.beliefs().next().expect("a chain has latents");
+        Units {
+            circles: usize::from(belief.to_string().starts_with("von_mises")),
+            prior: belief.describe(model.prior(0)),
+        }
+    }
+
+    fn point(&self, mean: &[f64]) -> impl Iterator<Item = f64> {
+        let (angles, rest) = mean.split_at(self.circles);
+        let turned = angles.iter().flat_map(|a| [a.cos(), a.sin()]);
+        let prior = self
+            .prior
+            .mean
+            .iter()
+            .zip(&self.prior.sd)
+            .skip(self.circles);
+        turned.chain(
+            rest.iter()
+                .zip(prior)
+                .map(|(x, (mean, sd))| (x - mean) / sd),
+        )
+    }
 }
 
 /// An embedding with the state behind every frame.
