@@ -79,6 +79,12 @@ def read_section(name):
     return (ROOT / "RESULTS.md").read_text().split(begin)[1].split(end)[0].splitlines()
 
 
+def read_details(name):
+    """The lines that stand between the marks of a section's details."""
+    text = (ROOT / "RESULTS.md").read_text()
+    return text.split(f"<!-- {name}, details begin -->")[1].split(f"<!-- {name}, details end -->")[0].splitlines()
+
+
 def write_section(name, lines, runs, details=None, script=None):
     """Replaces what stands between a section's marks in RESULTS.md, and says when and where these runs ended. Details go between marks of their own in the
     appendix."""
