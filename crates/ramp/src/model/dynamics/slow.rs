@@ -187,11 +187,11 @@ pub fn orthonormalise(basis: &mut [Vec<f64>]) {
         let own = &mut rest[0];
         for _ in 0..2 {
             for other in before.iter() {
-                let dot: f64 = own.iter().zip(other).map(|(a, b)| a * b).sum();
-                own.iter_mut().zip(other).for_each(|(a, b)| *a -= dot * b);
+                let along = dot(own, other);
+                own.iter_mut().zip(other).for_each(|(a, b)| *a -= along * b);
             }
         }
-        let size = own.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let size = dot(own, own).sqrt();
         let scale = if size > 0.0 { 1.0 / size } else { 0.0 };
         own.iter_mut().for_each(|x| *x *= scale);
     }
