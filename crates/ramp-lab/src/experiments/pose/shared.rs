@@ -36,9 +36,9 @@ struct Factors {
 }
 
 impl Factors {
-    /// As many as fill the latents at both ends, and one more where they have several neighbours, so that there is something to choose from.
+    /// As many as fill the latents at both ends.
     fn new(dim: usize) -> Self {
-        let most = |joint: usize| dim.min(dim.div_ceil(neighbours(joint).count()) + 1);
+        let most = |joint: usize| dim.div_ceil(neighbours(joint).count());
         let mut count = 0;
         let mut spans = vec![];
         for &(a, b) in &LIMBS {
