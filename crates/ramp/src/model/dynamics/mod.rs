@@ -30,7 +30,7 @@ use crate::Result;
 use crate::data::Gather;
 use crate::family::AnyFamily;
 use chart::{Chart, State, identity};
-use observed::Observed;
+use observed::{Observed, Series};
 use rand::SeedableRng;
 use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
@@ -137,13 +137,10 @@ impl Model {
         let lagged = found.components().map_or(&[][..], |c| &c.lagged);
         let movement = Movement::new(chart.coordinates().0, init, lagged, &mut rng);
         if let Some(observed) = &found.observed {
-            self.tell_components(observed, &chart, movement.told, &mut rng);
+            let component = |series: &Series, i: usize| observed.part(series, i);
+            self.tell(observed, &chart, movement.told, component, &mut rng);
         }
-        for network in 0..self.networks.len() {
-            if let Some(forward) = self.direction(network) {
-                self.hand_on(network, forward, &chart, &movement, &mut rng);
-            }
-        }
+        self.hand_on_all(&chart, &movement, &mut rng);
     }
 
     /// Initialises the networks from an estimate whose planes were told apart: each ring is twisted in a plane of its own, places drift by their rates,
@@ -163,29 +160,14 @@ impl Model {
         let movement = Movement::of_layout(dims, estimate.layout, &estimate.paces);
         if let Some(observed) = &found.observed {
             let share = 1.0 / observed.series.len() as f64;
-            let count = observed.len();
-            let kept = sample(&mut rng, count, count.min(SET_ON)).into_vec();
             let scores = observed.principal_scores();
-            let told: Vec<Vec<f64>> = kept
-                .iter()
-                .map(|&i| estimate.shown_at(&geodesic.at(&scores[i])))
-                .collect();
-            for series in &observed.series {
-                let target = |x: &Vec<f64>| {
-                    let own: Vec<f64> = x.iter().map(|x| share * x).collect();
-                    chart.shown(&own, movement.told, share)
-                };
-                let targets: Vec<Vec<f64>> = told.iter().map(target).collect();
-                let write =
-                    |i: usize, row: &mut [f32]| row.copy_from_slice(observed.row(series, kept[i]));
-                self.set(series.network, &write, &targets);
-            }
+            let place = |_: &Series, i: usize| {
+                let shown = estimate.shown_at(&geodesic.at(&scores[i]));
+                shown.iter().map(|x| share * x).collect()
+            };
+            self.tell(observed, &chart, movement.told, place, &mut rng);
         }
-        for network in 0..self.networks.len() {
-            if let Some(forward) = self.direction(network) {
-                self.hand_on(network, forward, &chart, &movement, &mut rng);
-            }
-        }
+        self.hand_on_all(&chart, &movement, &mut rng);
     }
 
     /// How many coordinates a latent's states can be estimated in: all of it lies on lines, of which there are enough for a place and its rate of change.
@@ -247,6 +229,15 @@ impl Model {
         }
     }
 
+    /// The message networks begin by handing beliefs on with a movement.
+    fn hand_on_all(&mut self, chart: &Chart<'_>, movement: &Movement, rng: &mut ChaCha8Rng) {
+        for network in 0..self.networks.len() {
+            if let Some(forward) = self.direction(network) {
+                self.hand_on(network, forward, chart, movement, rng);
+            }
+        }
+    }
+
     /// A message network begins by moving random beliefs.
     fn hand_on(
         &mut self,
@@ -273,19 +264,20 @@ impl Model {
         self.set(network, &write, &targets);
     }
 
-    /// The observation networks begin by telling slow components of all that a step shows.
-    fn tell_components(
+    /// The observation networks begin by telling their part of the first numbers of what a step shows.
+    fn tell(
         &mut self,
         observed: &Observed,
         chart: &Chart<'_>,
         told: usize,
+        part: impl Fn(&Series, usize) -> Vec<f64>,
         rng: &mut ChaCha8Rng,
     ) {
         let share = 1.0 / observed.series.len() as f64;
         let count = observed.len();
         let kept = sample(rng, count, count.min(SET_ON)).into_vec();
         for series in &observed.series {
-            let target = |&i: &usize| chart.shown(&observed.part(series, i), told, share);
+            let target = |&i: &usize| chart.shown(&part(series, i), told, share);
             let targets: Vec<Vec<f64>> = kept.iter().map(target).collect();
             let write =
                 |i: usize, row: &mut [f32]| row.copy_from_slice(observed.row(series, kept[i]));
