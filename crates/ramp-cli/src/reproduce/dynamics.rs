@@ -32,6 +32,8 @@ enum SystemName {
     TwoPendulums,
     /// A pendulum beside a dot on a spring, made up to tune on
     PendulumAndSpring,
+    /// Two rods, one at the other's end, each on a spring, made up to tune on
+    Arm,
 }
 
 impl From<SystemName> for System {
@@ -48,6 +50,7 @@ impl From<SystemName> for System {
             SystemName::Valley => System::Valley,
             SystemName::TwoPendulums => System::TwoPendulums,
             SystemName::PendulumAndSpring => System::PendulumAndSpring,
+            SystemName::Arm => System::Arm,
         }
     }
 }

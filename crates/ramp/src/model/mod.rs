@@ -28,7 +28,7 @@ pub(crate) use batch::{Batch, Bound, Mask};
 pub use builder::ModelBuilder;
 pub(crate) use chain_step::ChainStep;
 pub use dynamics::{DynamicsInit, Transition};
-pub(crate) use dynamics::{Shown, StateEstimate, linalg, state_estimates};
+pub(crate) use dynamics::{Geodesic, Shown, StateEstimate, linalg, state_estimates};
 pub use error::{ArrayProblem, ModelError};
 pub(crate) use evaluate::{Workspace, row_ends};
 pub(crate) use noise::Noise;

@@ -7,7 +7,7 @@ use super::pretraining::PretrainingProblem;
 use super::{Event, Observer, TrainSpec, Trainer};
 use crate::Result;
 use crate::data::Gather;
-use crate::model::{DynamicsInit, Model, StateEstimate, state_estimates};
+use crate::model::{DynamicsInit, Geodesic, Model, StateEstimate, state_estimates};
 use rayon::prelude::*;
 
 /// Sequences that states are estimated of, and messages pretrained on, at most.
@@ -56,8 +56,8 @@ pub fn start_chain(
     let found = model.find_dynamics(data, samples)?;
     let estimated = model
         .state_dims()
-        .and_then(|dims| Some((dims, found.geodesic(dims)?, found.components()?)));
-    let Some((dims, geodesic, components)) = estimated else {
+        .and_then(|dims| Some((dims, found.components()?)));
+    let Some((dims, components)) = estimated else {
         model.init_from(&found, DynamicsInit::twist());
         return Ok(vec![]);
     };
@@ -66,25 +66,33 @@ pub fn start_chain(
     let all: Vec<u32> = (0..chosen.len() as u32).collect();
     let shown = model.shown(&few, &all, components)?;
     let scores = model.principal_scores(&few, &all, components)?;
-    let coordinates: Vec<Vec<f64>> = scores.par_iter().map(|row| geodesic.at(row)).collect();
-    let judged = |estimate: StateEstimate| {
-        let told = shown.told_around(&estimate.points)?;
-        let (rings, places) = (estimate.layout.rings, estimate.layout.places);
-        let tried = TriedStart {
-            rings,
-            places,
-            told,
-        };
-        Some((tried, estimate))
-    };
-    let mut tried: Vec<(TriedStart, StateEstimate)> =
-        state_estimates(&shown, &coordinates, dims, &mut found.rng())
-            .into_iter()
-            .filter_map(judged)
-            .collect();
-    tried.sort_by(|(a, _), (b, _)| b.told.total_cmp(&a.told));
-    let moves = tried.first().filter(|(best, _)| best.told >= LEAST_TOLD);
-    let Some((best, estimate)) = moves else {
+    let geodesics = found.geodesics(dims);
+    let mut tried: Vec<(TriedStart, StateEstimate, &Geodesic)> = vec![];
+    for geodesic in &geodesics {
+        let coordinates: Vec<Vec<f64>> = scores.par_iter().map(|row| geodesic.at(row)).collect();
+        for estimate in state_estimates(&shown, &coordinates, dims, &mut found.rng()) {
+            if let Some(told) = shown.told_around(&estimate.points) {
+                let (rings, places) = (estimate.layout.rings, estimate.layout.places);
+                let start = TriedStart {
+                    rings,
+                    places,
+                    told,
+                };
+                tried.push((start, estimate, geodesic));
+            }
+        }
+    }
+    tried.sort_by(|(a, ..), (b, ..)| b.told.total_cmp(&a.told));
+    // Of each layout the better of its metrics.
+    let mut known = vec![];
+    tried.retain(|(start, ..)| {
+        let layout = (start.rings, start.places);
+        let new = !known.contains(&layout);
+        known.push(layout);
+        new
+    });
+    let moves = tried.first().filter(|(best, ..)| best.told >= LEAST_TOLD);
+    let Some((best, estimate, geodesic)) = moves else {
         model.init_from(&found, DynamicsInit::twist());
         return Ok(vec![]);
     };
@@ -93,7 +101,7 @@ pub fn start_chain(
     match best.rings {
         0 if best.places < dims => model.init_from(&found, DynamicsInit::drift()),
         _ if best.rings == 0 || alone => model.init_from(&found, DynamicsInit::twist()),
-        _ => model.init_from_estimate(&found, &geodesic, estimate),
+        _ => model.init_from_estimate(&found, geodesic, estimate),
     }
     if !alone {
         let targets = model.pretraining_targets(&shown, estimate, chosen.len());
@@ -110,7 +118,7 @@ pub fn start_chain(
         }
         trainer.train(&mut problem)?;
     }
-    Ok(tried.into_iter().map(|(start, _)| start).collect())
+    Ok(tried.into_iter().map(|(start, ..)| start).collect())
 }
 
 #[cfg(test)]

@@ -35,6 +35,8 @@ pub enum System {
     TwoPendulums,
     /// A pendulum that can turn over beside a dot on a spring, made up to tune on: a circle beside a line.
     PendulumAndSpring,
+    /// Two rods, one at the other's end, each on a spring of its own, made up to tune on: drawn as the double pendulum is, with laws that have nothing in common with its.
+    Arm,
 }
 
 /// All of them.
@@ -72,6 +74,7 @@ impl System {
             System::Valley => "valley",
             System::TwoPendulums => "two-pendulums",
             System::PendulumAndSpring => "pendulum-and-spring",
+            System::Arm => "arm",
         }
     }
 
@@ -82,7 +85,8 @@ impl System {
             | System::DoublePendulum
             | System::Valley
             | System::TwoPendulums
-            | System::PendulumAndSpring => 4,
+            | System::PendulumAndSpring
+            | System::Arm => 4,
             System::Lorenz => 3,
             _ => 2,
         }
@@ -102,7 +106,7 @@ impl System {
             System::BouncingBall | System::Valley => {
                 &[("x", true), ("y", true), ("v_x", false), ("v_y", false)]
             }
-            System::DoublePendulum | System::TwoPendulums => &[
+            System::DoublePendulum | System::TwoPendulums | System::Arm => &[
                 ("cos θ₁", true),
                 ("sin θ₁", true),
                 ("cos θ₂", true),
@@ -125,7 +129,7 @@ impl System {
     pub fn measured(self, state: &[f64]) -> Vec<f64> {
         match self {
             System::Pendulum => vec![state[0].cos(), state[0].sin(), state[1]],
-            System::DoublePendulum | System::TwoPendulums => vec![
+            System::DoublePendulum | System::TwoPendulums | System::Arm => vec![
                 state[0].cos(),
                 state[0].sin(),
                 state[1].cos(),
@@ -143,7 +147,7 @@ impl System {
     /// Time from one observation to the next.
     fn interval(self) -> f64 {
         match self {
-            System::Pendulum | System::DoublePendulum | System::TwoPendulums => 0.1,
+            System::Pendulum | System::DoublePendulum | System::TwoPendulums | System::Arm => 0.1,
             System::DoubleWell => 0.15,
             System::VanDerPol => 0.15,
             System::LotkaVolterra | System::Toda => 0.15,
@@ -185,6 +189,12 @@ impl System {
                 uniform(-2.0, 2.0),
                 uniform(-2.0, 2.0),
             ],
+            System::Arm => vec![
+                uniform(-0.9, 0.9),
+                uniform(-1.5, 1.5),
+                uniform(-0.7, 0.7),
+                uniform(-1.8, 1.8),
+            ],
             System::PendulumAndSpring => vec![
                 uniform(-PI, PI),
                 uniform(-0.8, 0.8),
@@ -221,6 +231,7 @@ impl System {
             ],
             System::TwoPendulums => vec![s[2], s[3], -s[0].sin(), -s[1].sin()],
             System::PendulumAndSpring => vec![s[2], s[3], -s[0].sin(), -1.5 * s[1]],
+            System::Arm => vec![s[2], s[3], -0.8 * s[0], -2.2 * s[1]],
             System::DoublePendulum => {
                 let (difference, [w1, w2]) = (s[0] - s[1], [s[2], s[3]]);
                 let (sin, cos) = difference.sin_cos();
@@ -299,7 +310,7 @@ impl System {
                 rod(size, (centre, centre), tip, 0.035 * side, frame);
                 rod(size, tip, tip, bob, frame);
             }
-            System::DoublePendulum => {
+            System::DoublePendulum | System::Arm => {
                 let (x, y) = (0.5 * state[0].sin(), 0.5 * state[0].cos());
                 let middle = (place(x), place(y));
                 let tip = (

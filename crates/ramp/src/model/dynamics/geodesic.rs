@@ -1,27 +1,27 @@
-//! Coordinates of the manifold that observations lie on: distances along it, laid out in a few dimensions (Isomap).
+//! Coordinates of the manifold that observations lie on: distances along it, laid out in a few dimensions.
 //!
 //! A dot that moves along a line traces a curve that bends through as many dimensions as a picture has places for it, so that no
-//! linear component is its place. Distances to near neighbours are right all the same; the shortest ways over them (the geodesics of a
-//! graph of neighbours) are distances along the manifold, and classical scaling turns these into coordinates. Everything is
-//! found on some landmarks; a kernel regression then reads the coordinates off any row.
+//! linear component is its place. Distances to near neighbours are right all the same; the shortest ways over them are distances along the manifold,
+//! which scaling turns into coordinates ([`super::isomap`]). Everything is found on some landmarks; a kernel regression then reads the
+//! coordinates off any row.
+//!
+//! How far apart two observations look is an accident of how they are shown: of an arm of two rods whose tip is bright and whose elbow is not,
+//! pictures with the elbow on either side are nearly alike, and a plane has them one upon the other. Counted in steps that sequences take, it is not. In this
+//! way some more coordinates are found first, smooth and with little noise, then those that are asked for from them. What is a circle to the eye may be an
+//! oval in steps, so neither is always better.
 
-use super::linalg::{cholesky, eigen, solve};
-use super::slow::{dot, orthonormalise};
+use super::isomap::{NEIGHBOURS, isomap};
+use super::linalg::{cholesky, solve};
+use super::rates::rates;
+use super::slow::dot;
+use super::step_distance::step_distances;
 use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// Rows that coordinates are found on, at most; and at least.
 const LANDMARKS: usize = 1000;
 const FEWEST: usize = 30;
-/// Neighbours of a landmark in the graph.
-const NEIGHBOURS: usize = 10;
-/// Directions beyond those that are wanted, and rounds, of the subspace iteration.
-const BEYOND: usize = 4;
-const ROUNDS: usize = 40;
 /// A coordinate with less than this share of the variance of the first is bending, not extent.
 const LEAST: f64 = 0.02;
 /// The kernel that reads coordinates is as wide as this many times the distance to the neighbour of this rank; the penalty is small, as geodesics have little noise.
@@ -29,9 +29,122 @@ const WIDTH: f64 = 2.0;
 const RANK: usize = 2 * NEIGHBOURS;
 const PENALTY: f64 = 1e-2;
 
+/// Coordinates in steps that are found before those that are asked for, at least.
+const UNFOLDED: usize = 8;
+/// Of those that are asked for as many more, each with at least such a share of the variance of the first: harmonics of circles are among them.
+const HARMONICS: usize = 6;
+const SHORTEST: f64 = 0.01;
+/// A coordinate of which those before it tell this share is a function of them. Harmonics of circles have 0.94 and more, the fourth coordinate of two circles, whose sign the
+/// other three leave open, at most 0.84.
+const TOLD: f64 = 0.9;
+
+/// How far apart two rows are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Metric {
+    /// As far as they look.
+    AsShown,
+    /// As many steps as sequences take there ([`super::step_distance`]).
+    InSteps,
+}
+
 /// A map from rows to coordinates of the manifold that they lie on, the longest first.
 #[derive(Clone, Debug)]
 pub(crate) struct Geodesic {
+    /// One after the other.
+    layers: Vec<Readout>,
+}
+
+impl Geodesic {
+    /// Up to `dims` coordinates of some rows, whose sequences and steps are given; `None` where there are too few of them, or all are the same.
+    pub fn of(
+        rows: &[Vec<f64>],
+        places: &[(usize, usize)],
+        metric: Metric,
+        dims: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<Self> {
+        if rows.len() < FEWEST {
+            return None;
+        }
+        let first: Vec<usize> = sample(rng, rows.len(), rows.len().min(LANDMARKS)).into_vec();
+        let layers = match metric {
+            Metric::AsShown => {
+                let landmarks: Vec<Vec<f64>> = first.iter().map(|&i| rows[i].clone()).collect();
+                let apart = distances(&landmarks);
+                let coordinates = isomap(landmarks.len(), &apart, dims, LEAST, rng);
+                vec![Readout::of(landmarks, &apart, coordinates)?]
+            }
+            Metric::InSteps => {
+                let mut layer = |rows: &[Vec<f64>], dims, least| {
+                    let landmarks: Vec<Vec<f64>> = first.iter().map(|&i| rows[i].clone()).collect();
+                    let steps = step_distances(&landmarks, rows, &rates(places, rows, 1))?;
+                    let coordinates = isomap(landmarks.len(), &steps, dims, least, rng);
+                    Some((landmarks, coordinates))
+                };
+                let (landmarks, coordinates) = layer(rows, dims.max(UNFOLDED), 0.0)?;
+                let apart = distances(&landmarks);
+                let unfolded = Readout::of(landmarks, &apart, coordinates)?;
+                let rows: Vec<Vec<f64>> = rows.par_iter().map(|row| unfolded.at(row)).collect();
+                let (landmarks, coordinates) = layer(&rows, dims + HARMONICS, SHORTEST)?;
+                let coordinates = independent(coordinates, dims);
+                let apart = distances(&landmarks);
+                vec![unfolded, Readout::of(landmarks, &apart, coordinates)?]
+            }
+        };
+        Some(Geodesic { layers })
+    }
+
+    /// How many coordinates there are.
+    #[cfg(test)]
+    fn dims(&self) -> usize {
+        self.layers.last().map_or(0, |last| last.weights.len())
+    }
+
+    /// The coordinates of a row.
+    pub fn at(&self, row: &[f64]) -> Vec<f64> {
+        let (first, others) = self.layers.split_first().expect("a layer at least");
+        (others.iter()).fold(first.at(row), |row, layer| layer.at(&row))
+    }
+}
+
+/// The first coordinates of which none is a smooth function of those before it: a circle has harmonics, which would come before a short line beside it.
+fn independent(coordinates: Vec<Vec<f64>>, dims: usize) -> Vec<Vec<f64>> {
+    let mut kept: Vec<Vec<f64>> = vec![];
+    for coordinate in coordinates {
+        if kept.len() == dims {
+            break;
+        }
+        let told = match kept.is_empty() {
+            true => None,
+            false => told_by(&kept, &coordinate),
+        };
+        if told.is_none_or(|told| told < TOLD) {
+            kept.push(coordinate);
+        }
+    }
+    kept
+}
+
+/// The share of variance of a coordinate that others tell, on every other landmark.
+fn told_by(others: &[Vec<f64>], coordinate: &[f64]) -> Option<f64> {
+    let at = |i: usize| -> Vec<f64> { others.iter().map(|c| c[i]).collect() };
+    let learned: Vec<Vec<f64>> = (0..coordinate.len()).step_by(2).map(at).collect();
+    let targets = coordinate.iter().copied().step_by(2).collect();
+    let apart = distances(&learned);
+    let told = Readout::of(learned, &apart, vec![targets])?;
+    let judged: Vec<usize> = (1..coordinate.len()).step_by(2).collect();
+    let mean = judged.iter().map(|&i| coordinate[i]).sum::<f64>() / judged.len() as f64;
+    let (missed, all) = judged.iter().fold((0.0, 0.0), |(missed, all), &i| {
+        let y = coordinate[i];
+        let off = y - told.at(&at(i))[0];
+        (missed + off * off, all + (y - mean).powi(2))
+    });
+    Some(1.0 - missed / all)
+}
+
+/// A kernel regression of coordinates on rows.
+#[derive(Clone, Debug)]
+struct Readout {
     landmarks: Vec<Vec<f64>>,
     /// For each coordinate, a weight for every landmark.
     weights: Vec<Vec<f64>>,
@@ -39,27 +152,10 @@ pub(crate) struct Geodesic {
     narrow: f64,
 }
 
-impl Geodesic {
-    /// Up to `dims` coordinates of some rows; `None` where there are too few of them, or all are the same.
-    pub fn of(rows: &[Vec<f64>], dims: usize, rng: &mut ChaCha8Rng) -> Option<Self> {
-        if rows.len() < FEWEST {
-            return None;
-        }
-        let landmarks: Vec<Vec<f64>> = sample(rng, rows.len(), rows.len().min(LANDMARKS))
-            .iter()
-            .map(|i| rows[i].clone())
-            .collect();
+impl Readout {
+    /// From landmarks, their distances and the coordinates that they have; `None` where there are none, or all landmarks are the same.
+    fn of(landmarks: Vec<Vec<f64>>, apart: &[f64], coordinates: Vec<Vec<f64>>) -> Option<Self> {
         let n = landmarks.len();
-        let apart: Vec<f64> = (0..n * n)
-            .into_par_iter()
-            .map(|k| squared(&landmarks[k / n], &landmarks[k % n]).sqrt())
-            .collect();
-        let graph = connected(n, &apart, neighbours(n, &apart));
-        let ways: Vec<Vec<f64>> = (0..n)
-            .into_par_iter()
-            .map(|from| shortest(&graph, from))
-            .collect();
-        let coordinates = scaled(&ways, dims, rng);
         // How far the neighbour of a rank is, usually.
         let mut usual: Vec<f64> = (0..n)
             .map(|i| {
@@ -86,162 +182,32 @@ impl Geodesic {
                 y
             })
             .collect();
-        Some(Geodesic {
+        Some(Readout {
             landmarks,
             weights,
             narrow,
         })
     }
 
-    /// How many coordinates there are.
-    #[cfg(test)]
-    fn dims(&self) -> usize {
-        self.weights.len()
-    }
-
     /// The coordinates of a row.
-    pub fn at(&self, row: &[f64]) -> Vec<f64> {
+    fn at(&self, row: &[f64]) -> Vec<f64> {
         let near = |landmark: &Vec<f64>| (-self.narrow * squared(landmark, row)).exp();
         let near: Vec<f64> = self.landmarks.iter().map(near).collect();
         self.weights.iter().map(|w| dot(w, &near)).collect()
     }
 }
 
-fn squared(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
-}
-
-/// Who is near whom, both ways, and how far.
-type Graph = Vec<Vec<(usize, f64)>>;
-
-fn neighbours(n: usize, apart: &[f64]) -> Graph {
-    let nearest: Vec<Vec<usize>> = (0..n)
+/// How far every two points are apart.
+fn distances(points: &[Vec<f64>]) -> Vec<f64> {
+    let n = points.len();
+    (0..n * n)
         .into_par_iter()
-        .map(|i| {
-            let mut others: Vec<usize> = (0..n).filter(|&j| j != i).collect();
-            let last = NEIGHBOURS.min(n - 1) - 1;
-            others.select_nth_unstable_by(last, |&a, &b| {
-                apart[i * n + a].total_cmp(&apart[i * n + b])
-            });
-            others.truncate(last + 1);
-            others
-        })
-        .collect();
-    let mut graph: Graph = vec![vec![]; n];
-    for (i, near) in nearest.iter().enumerate() {
-        for &j in near {
-            graph[i].push((j, apart[i * n + j]));
-            graph[j].push((i, apart[i * n + j]));
-        }
-    }
-    graph
-}
-
-/// The graph with its islands joined where they are nearest to each other.
-fn connected(n: usize, apart: &[f64], mut graph: Graph) -> Graph {
-    let mut reached = vec![false; n];
-    let mut open = vec![0];
-    loop {
-        while let Some(i) = open.pop() {
-            if !std::mem::replace(&mut reached[i], true) {
-                open.extend(graph[i].iter().map(|(j, _)| *j).filter(|&j| !reached[j]));
-            }
-        }
-        let bridges = (0..n)
-            .filter(|&i| reached[i])
-            .flat_map(|i| (0..n).map(move |j| (i, j)));
-        let nearest = bridges
-            .filter(|(_, j)| !reached[*j])
-            .min_by(|a, b| apart[a.0 * n + a.1].total_cmp(&apart[b.0 * n + b.1]));
-        let Some((i, j)) = nearest else {
-            return graph;
-        };
-        graph[i].push((j, apart[i * n + j]));
-        graph[j].push((i, apart[i * n + j]));
-        open.push(j);
-    }
-}
-
-/// A distance that can be ordered.
-#[derive(Clone, Copy, PartialEq)]
-struct Far(f64);
-
-impl Eq for Far {}
-
-impl PartialOrd for Far {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Far {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-/// The lengths of the shortest ways from one landmark to all (Dijkstra).
-fn shortest(graph: &Graph, from: usize) -> Vec<f64> {
-    let mut lengths = vec![f64::INFINITY; graph.len()];
-    lengths[from] = 0.0;
-    let mut open = BinaryHeap::from([Reverse((Far(0.0), from))]);
-    while let Some(Reverse((Far(length), i))) = open.pop() {
-        if length > lengths[i] {
-            continue;
-        }
-        for &(j, far) in &graph[i] {
-            if length + far < lengths[j] {
-                lengths[j] = length + far;
-                open.push(Reverse((Far(lengths[j]), j)));
-            }
-        }
-    }
-    lengths
-}
-
-/// Classical scaling: coordinates whose distances are these as nearly as can be, each for all points.
-fn scaled(ways: &[Vec<f64>], dims: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
-    let n = ways.len();
-    let inner: Vec<Vec<f64>> = ways
-        .iter()
-        .map(|row| row.iter().map(|far| -0.5 * far * far).collect())
-        .collect();
-    let means: Vec<f64> = inner
-        .iter()
-        .map(|row| row.iter().sum::<f64>() / n as f64)
-        .collect();
-    let mean = means.iter().sum::<f64>() / n as f64;
-    let centred = |i: usize, j: usize| inner[i][j] - means[i] - means[j] + mean;
-    let times = |v: &[f64]| -> Vec<f64> {
-        (0..n)
-            .into_par_iter()
-            .map(|i| (0..n).map(|j| centred(i, j) * v[j]).sum())
-            .collect()
-    };
-    let count = (dims + BEYOND).min(n);
-    let mut basis: Vec<Vec<f64>> = (0..count)
-        .map(|_| (0..n).map(|_| StandardNormal.sample(rng)).collect())
-        .collect();
-    for _ in 0..ROUNDS {
-        orthonormalise(&mut basis);
-        basis = basis.iter().map(|v| times(v)).collect();
-    }
-    orthonormalise(&mut basis);
-    let moved: Vec<Vec<f64>> = basis.iter().map(|v| times(v)).collect();
-    let small: Vec<f64> = (0..count * count)
-        .map(|k| dot(&basis[k / count], &moved[k % count]))
-        .collect();
-    let (values, vectors) = eigen(count, &small);
-    let kept = values.iter().zip(&vectors).take(dims);
-    kept.take_while(|(value, _)| **value > 0.0 && **value > LEAST * values[0])
-        .map(|(value, vector)| {
-            let along = |i: usize| -> f64 {
-                let parts = basis.iter().zip(vector);
-                parts.map(|(b, part)| b[i] * part).sum()
-            };
-            (0..n).map(|i| value.sqrt() * along(i)).collect()
-        })
+        .map(|k| squared(&points[k / n], &points[k % n]).sqrt())
         .collect()
+}
+
+pub(super) fn squared(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
 }
 
 #[cfg(test)]
@@ -259,6 +225,64 @@ mod tests {
         sum(x, mx, y, my).powi(2) / (sum(x, mx, x, mx) * sum(y, my, y, my))
     }
 
+    /// Places of rows that do not follow each other.
+    fn apart(rows: usize) -> Vec<(usize, usize)> {
+        (0..rows).map(|i| (i, 0)).collect()
+    }
+
+    /// The squared distance of angles from those of the nearest other point in two coordinates, where that of points at random is one.
+    fn missed(points: &[Vec<f64>], angles: &[[f64; 2]]) -> [f64; 2] {
+        let apart = |a: &[f64; 2], b: &[f64; 2], k: usize| (a[k] - b[k]).powi(2);
+        let (mut near, mut random) = ([0.0; 2], [0.0; 2]);
+        for (i, own) in points.iter().enumerate() {
+            let far = |j: usize| squared(&own[..2], &points[j][..2]);
+            let others = (0..points.len()).filter(|&j| j != i);
+            let nearest = others.min_by(|&a, &b| far(a).total_cmp(&far(b))).unwrap();
+            for k in 0..2 {
+                near[k] += apart(&angles[i], &angles[nearest], k);
+                random[k] += apart(
+                    &angles[i],
+                    &angles[(i + points.len() / 2) % points.len()],
+                    k,
+                );
+            }
+        }
+        [near[0] / random[0], near[1] / random[1]]
+    }
+
+    /// An arm of two rods of which hardly more than the tip is seen: where the elbow is on the other side it looks nearly the same.
+    #[test]
+    fn what_is_hardly_seen_counts_by_how_far_it_goes_in_a_step() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let (mut rows, mut angles, mut places) = (vec![], vec![], vec![]);
+        for sequence in 0..60 {
+            let mut uniform = |low: f64, high: f64| rng.random_range(low..high);
+            let size = [uniform(0.1, 1.2), uniform(0.1, 2.0)];
+            let phase = [uniform(0.0, 6.3), uniform(0.0, 6.3)];
+            for step in 0..25 {
+                let angle = [0.09, 0.15].map(|pace| pace * f64::from(step));
+                let at = [0, 1].map(|k| size[k] * (angle[k] + phase[k]).sin());
+                let [elbow, tip] = at.map(|a: f64| [a.sin(), a.cos()]);
+                rows.push(vec![
+                    0.1 * elbow[0],
+                    0.1 * elbow[1],
+                    elbow[0] + tip[0],
+                    elbow[1] + tip[1],
+                ]);
+                angles.push(at);
+                places.push((sequence, step as usize));
+            }
+        }
+        let mut told = |metric: Metric| {
+            let found = Geodesic::of(&rows, &places, metric, 2, &mut rng).unwrap();
+            let points: Vec<Vec<f64>> = rows.iter().map(|row| found.at(row)).collect();
+            missed(&points, &angles)
+        };
+        let (in_steps, as_shown) = (told(Metric::InSteps), told(Metric::AsShown));
+        assert!(in_steps.iter().all(|miss| *miss < 0.01), "{in_steps:?}");
+        assert!(as_shown.iter().any(|miss| *miss > 0.1), "{as_shown:?}");
+    }
+
     /// A row of pixels with a dot: dots that share no pixel are all equally far apart.
     fn picture(place: f64) -> Vec<f64> {
         (0..30)
@@ -273,7 +297,7 @@ mod tests {
         // Most of the time it is at one end: components then tell that end from the rest.
         places.iter_mut().for_each(|p| *p = p.powi(2));
         let rows: Vec<Vec<f64>> = places.iter().map(|&p| picture(p)).collect();
-        let found = Geodesic::of(&rows[..500], 3, &mut rng).unwrap();
+        let found = Geodesic::of(&rows[..500], &apart(500), Metric::AsShown, 3, &mut rng).unwrap();
         assert_eq!(found.dims(), 1);
         let told: Vec<f64> = rows[500..].iter().map(|row| found.at(row)[0]).collect();
         assert!(explained(&told, &places[500..]) > 0.99);
@@ -286,7 +310,7 @@ mod tests {
         let rows: Vec<Vec<f64>> = (0..300)
             .map(|i| vec![turn(i).cos(), turn(i).sin()])
             .collect();
-        let found = Geodesic::of(&rows, 4, &mut rng).unwrap();
+        let found = Geodesic::of(&rows, &apart(300), Metric::AsShown, 4, &mut rng).unwrap();
         assert!(found.dims() >= 2);
         let along = |k: usize| -> Vec<f64> { rows.iter().map(|row| found.at(row)[k]).collect() };
         // In the first two, all are as far from the centre.
@@ -301,12 +325,21 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let place = |i: usize| i as f64 / 100.0 + if i < 100 { 0.0 } else { 7.0 };
         let rows: Vec<Vec<f64>> = (0..200).map(|i| vec![place(i), 0.0]).collect();
-        let found = Geodesic::of(&rows, 2, &mut rng).unwrap();
+        let found = Geodesic::of(&rows, &apart(200), Metric::AsShown, 2, &mut rng).unwrap();
         assert_eq!(found.dims(), 1);
         let told: Vec<f64> = rows.iter().map(|row| found.at(row)[0]).collect();
         let truth: Vec<f64> = (0..200).map(place).collect();
         assert!(explained(&told, &truth) > 0.99);
-        assert!(Geodesic::of(&rows[..10], 2, &mut rng).is_none());
-        assert!(Geodesic::of(&vec![vec![1.0, 2.0]; 50], 2, &mut rng).is_none());
+        assert!(Geodesic::of(&rows[..10], &apart(10), Metric::AsShown, 2, &mut rng).is_none());
+        assert!(
+            Geodesic::of(
+                &vec![vec![1.0, 2.0]; 50],
+                &apart(50),
+                Metric::AsShown,
+                2,
+                &mut rng
+            )
+            .is_none()
+        );
     }
 }

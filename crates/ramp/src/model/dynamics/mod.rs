@@ -7,17 +7,21 @@
 
 mod chart;
 mod geodesic;
+mod isomap;
 pub(crate) mod linalg;
 mod observed;
 mod planes;
+mod rates;
 mod readout;
 mod slow;
 mod states;
+mod step_distance;
 #[cfg(test)]
 mod tests;
 mod transition;
 
 pub(crate) use geodesic::Geodesic;
+use geodesic::Metric;
 pub(crate) use observed::Shown;
 pub(super) use readout::set_last_layer;
 pub(super) use slow::{along, principal};
@@ -72,10 +76,19 @@ impl Found {
         self.rng.clone()
     }
 
-    /// Up to so many coordinates of the manifold that steps lie on.
-    pub fn geodesic(&self, dims: usize) -> Option<Geodesic> {
-        let scores = self.observed.as_ref()?.principal_scores();
-        Geodesic::of(&scores, dims, &mut self.rng.clone())
+    /// Maps to up to so many coordinates of the manifold that steps lie on, by every metric.
+    pub fn geodesics(&self, dims: usize) -> Vec<Geodesic> {
+        let Some(observed) = &self.observed else {
+            return vec![];
+        };
+        let scores = observed.principal_scores();
+        [Metric::AsShown, Metric::InSteps]
+            .into_iter()
+            .filter_map(|metric| {
+                let places = &observed.places;
+                Geodesic::of(&scores, places, metric, dims, &mut self.rng.clone())
+            })
+            .collect()
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Observed {
     width: usize,
     rows: Vec<f32>,
     /// The position of the sequence among those asked for, and the step, of every row.
-    places: Vec<(usize, usize)>,
+    pub places: Vec<(usize, usize)>,
     pub found: SlowComponents,
 }
 

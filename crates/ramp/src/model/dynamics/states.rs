@@ -5,13 +5,13 @@
 //! coordinates as an angle, and how fast it turns as the distance from the origin: a place on a circle and its velocity in a plane.
 //! Which of them a system has is not known: all that fit into a latent are compared by what they tell of the steps around them.
 
-use super::linalg::{eigen, inverse, product};
+use super::linalg::{eigen, product};
 use super::observed::Shown;
 use super::planes::circle_planes;
+use super::rates::rates;
 use super::slow::dot;
 use crate::kernel::normal::normal_quantile;
 use rand_chacha::ChaCha8Rng;
-use std::collections::HashMap;
 
 /// Steps before and after the present one that a rate of change is found from, by a parabola.
 const REACH: usize = 3;
@@ -89,7 +89,7 @@ pub(crate) fn state_estimates(
         if rings == 0 {
             align(&mut turned, &shown.components, dims.div_ceil(2));
         }
-        let rates = rates(&shown.places, &turned);
+        let rates = rates(&shown.places, &turned, REACH);
         // Where enough is shown: the coordinates and how they change.
         let seen: Vec<(usize, &[f64], &[f64])> = rates
             .iter()
@@ -212,56 +212,6 @@ fn ring(seen: &[(usize, &[f64], &[f64])], k: usize) -> [Vec<f64>; 2] {
     [across, up]
 }
 
-/// How coordinates change from step to step: the slope of a parabola through the steps around each, on one side where a sequence ends.
-fn rates(places: &[(usize, usize)], coordinates: &[Vec<f64>]) -> Vec<Option<Vec<f64>>> {
-    let rows: HashMap<(usize, usize), usize> =
-        places.iter().enumerate().map(|(i, &p)| (p, i)).collect();
-    let width = 2 * REACH + 1;
-    // By where the present step lies among those of the window.
-    let slopes: Vec<Vec<f64>> = (0..width).map(|at| parabola_slope(width, at)).collect();
-    let rate = |&(sequence, step): &(usize, usize)| {
-        // The window around the step, or the nearest to it that is whole.
-        let whole = |first: usize| -> Option<(usize, Vec<usize>)> {
-            let own = (first..first + width).map(|t| rows.get(&(sequence, t)).copied());
-            Some((step - first, own.collect::<Option<Vec<_>>>()?))
-        };
-        let mut firsts: Vec<usize> = (step.saturating_sub(width - 1)..=step).collect();
-        firsts.sort_by_key(|first| (first + REACH).abs_diff(step));
-        let (at, own) = firsts.into_iter().find_map(whole)?;
-        let mut rate = vec![0.0; coordinates[own[0]].len()];
-        for (row, slope) in own.iter().zip(&slopes[at]) {
-            for (to, x) in rate.iter_mut().zip(&coordinates[*row]) {
-                *to += slope * x;
-            }
-        }
-        Some(rate)
-    };
-    places.iter().map(rate).collect()
-}
-
-/// The weights by which values at steps 0, 1, … give the slope at one of them of the parabola that fits them best.
-fn parabola_slope(width: usize, at: usize) -> Vec<f64> {
-    let t: Vec<f64> = (0..width).map(|i| i as f64 - at as f64).collect();
-    let powers = |i: usize| [1.0, t[i], t[i] * t[i]];
-    let mut normal = vec![0.0; 9];
-    for i in 0..width {
-        for (p, a) in powers(i).iter().enumerate() {
-            for (q, b) in powers(i).iter().enumerate() {
-                normal[p * 3 + q] += a * b;
-            }
-        }
-    }
-    let inverse = inverse(3, &normal).unwrap_or_else(|| vec![0.0; 9]);
-    let weight = |i: usize| {
-        powers(i)
-            .iter()
-            .zip(&inverse[3..6])
-            .map(|(a, b)| a * b)
-            .sum()
-    };
-    (0..width).map(weight).collect()
-}
-
 /// For each value the share of all that lie below it, strictly between 0 and 1.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
@@ -279,7 +229,7 @@ fn normal_scores(values: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::geodesic::Geodesic;
+    use super::super::geodesic::{Geodesic, Metric};
     use super::*;
     use rand::SeedableRng;
     use std::f64::consts::PI;
@@ -288,18 +238,22 @@ mod tests {
         (n as f64 * by).fract()
     }
 
-    /// The layout that tells most of the steps around, of points that go on by a law of their sequence and step.
+    /// The layout, of all coordinates, that tells most of the steps around, of points that go on by a law of their sequence and step.
     fn best(dims: usize, at: impl Fn(usize, f64) -> Vec<f64>) -> (Layout, Vec<Option<Vec<f64>>>) {
         let places: Vec<(usize, usize)> =
             (0..60).flat_map(|n| (0..24).map(move |t| (n, t))).collect();
         let components: Vec<Vec<f64>> = places.iter().map(|&(n, t)| at(n, t as f64)).collect();
         let mut rng = ChaCha8Rng::seed_from_u64(0);
-        let geodesic = Geodesic::of(&components, dims, &mut rng).unwrap();
-        let coordinates: Vec<Vec<f64>> = components.iter().map(|x| geodesic.at(x)).collect();
+        let geodesics = [Metric::AsShown, Metric::InSteps]
+            .map(|metric| Geodesic::of(&components, &places, metric, dims, &mut rng).unwrap());
         let shown = Shown { places, components };
         let told = |e: &StateEstimate| shown.told_around(&e.points).unwrap();
-        let all = state_estimates(&shown, &coordinates, dims, &mut rng);
-        let best = all.into_iter().max_by(|a, b| told(a).total_cmp(&told(b)));
+        let all = geodesics.iter().flat_map(|geodesic| {
+            let coordinates: Vec<Vec<f64>> =
+                (shown.components.iter()).map(|x| geodesic.at(x)).collect();
+            state_estimates(&shown, &coordinates, dims, &mut rng)
+        });
+        let best = all.max_by(|a, b| told(a).total_cmp(&told(b)));
         best.map(|e| (e.layout, e.points)).unwrap()
     }
 
@@ -385,24 +339,5 @@ mod tests {
             assert!((x[0] - 3.0 * y[0]).abs() < 1e-6 && (x[1] - 3.0 * y[1]).abs() < 1e-6);
             assert_eq!(x[2], 9.0);
         }
-    }
-
-    #[test]
-    fn rates_are_those_of_parabolas_and_gaps_have_none() {
-        let at = |t: f64| 1.0 + 0.5 * t - 0.02 * t * t;
-        let mut places: Vec<(usize, usize)> = (0..12).map(|t| (0, t)).collect();
-        // A second sequence is too short, a third has a hole.
-        places.extend((0..5).map(|t| (1, t)));
-        places.extend((0..12).filter(|t| *t != 6).map(|t| (2, t)));
-        let coordinates: Vec<Vec<f64>> = places.iter().map(|p| vec![at(p.1 as f64)]).collect();
-        let found = rates(&places, &coordinates);
-        for (&(sequence, t), rate) in places.iter().zip(&found) {
-            match rate {
-                Some(rate) => assert!((rate[0] - (0.5 - 0.04 * t as f64)).abs() < 1e-9),
-                None => assert!(sequence > 0),
-            }
-        }
-        assert!(found[..12].iter().all(Option::is_some));
-        assert!(found[12..].iter().all(Option::is_none));
     }
 }
