@@ -63,20 +63,23 @@ impl Geodesic {
         dims: usize,
         rng: &mut ChaCha8Rng,
     ) -> Option<Self> {
-        if rows.len() < FEWEST {
+        if rows.len() < FEWEST || rows[0].is_empty() {
             return None;
         }
-        let first: Vec<usize> = sample(rng, rows.len(), rows.len().min(LANDMARKS)).into_vec();
+        let chosen = sample(rng, rows.len(), rows.len().min(LANDMARKS)).into_vec();
+        let of_chosen = |rows: &[Vec<f64>]| -> Vec<Vec<f64>> {
+            chosen.iter().map(|&i| rows[i].clone()).collect()
+        };
         let layers = match metric {
             Metric::AsShown => {
-                let landmarks: Vec<Vec<f64>> = first.iter().map(|&i| rows[i].clone()).collect();
+                let landmarks = of_chosen(rows);
                 let apart = distances(&landmarks);
                 let coordinates = isomap(landmarks.len(), &apart, dims, LEAST, rng);
                 vec![Readout::of(landmarks, &apart, coordinates)?]
             }
             Metric::InSteps => {
                 let mut layer = |rows: &[Vec<f64>], dims, least| {
-                    let landmarks: Vec<Vec<f64>> = first.iter().map(|&i| rows[i].clone()).collect();
+                    let landmarks = of_chosen(rows);
                     let steps = step_distances(&landmarks, rows, &rates(places, rows, 1))?;
                     let coordinates = isomap(landmarks.len(), &steps, dims, least, rng);
                     Some((landmarks, coordinates))
@@ -102,8 +105,8 @@ impl Geodesic {
 
     /// The coordinates of a row.
     pub fn at(&self, row: &[f64]) -> Vec<f64> {
-        let (first, others) = self.layers.split_first().expect("a layer at least");
-        (others.iter()).fold(first.at(row), |row, layer| layer.at(&row))
+        let through = |row: Vec<f64>, layer: &Readout| layer.at(&row);
+        self.layers.iter().fold(row.to_vec(), through)
     }
 }
 
@@ -114,18 +117,14 @@ fn independent(coordinates: Vec<Vec<f64>>, dims: usize) -> Vec<Vec<f64>> {
         if kept.len() == dims {
             break;
         }
-        let told = match kept.is_empty() {
-            true => None,
-            false => told_by(&kept, &coordinate),
-        };
-        if told.is_none_or(|told| told < TOLD) {
+        if told_by(&kept, &coordinate).is_none_or(|told| told < TOLD) {
             kept.push(coordinate);
         }
     }
     kept
 }
 
-/// The share of variance of a coordinate that others tell, on every other landmark.
+/// The share of variance of a coordinate that others tell, on every other landmark; `None` where they are none or all the same.
 fn told_by(others: &[Vec<f64>], coordinate: &[f64]) -> Option<f64> {
     let at = |i: usize| -> Vec<f64> { others.iter().map(|c| c[i]).collect() };
     let learned: Vec<Vec<f64>> = (0..coordinate.len()).step_by(2).map(at).collect();
@@ -330,16 +329,16 @@ mod tests {
         let told: Vec<f64> = rows.iter().map(|row| found.at(row)[0]).collect();
         let truth: Vec<f64> = (0..200).map(place).collect();
         assert!(explained(&told, &truth) > 0.99);
-        assert!(Geodesic::of(&rows[..10], &apart(10), Metric::AsShown, 2, &mut rng).is_none());
-        assert!(
-            Geodesic::of(
-                &vec![vec![1.0, 2.0]; 50],
-                &apart(50),
-                Metric::AsShown,
-                2,
-                &mut rng
-            )
-            .is_none()
-        );
+        // Too few, all alike, and none that vary at all.
+        let still = vec![vec![1.0, 2.0]; 100];
+        let together: Vec<(usize, usize)> = (0..100).map(|i| (i / 50, i % 50)).collect();
+        for metric in [Metric::AsShown, Metric::InSteps] {
+            let mut of = |rows: &[Vec<f64>]| {
+                Geodesic::of(rows, &together[..rows.len()], metric, 2, &mut rng)
+            };
+            assert!(of(&rows[..10]).is_none());
+            assert!(of(&still).is_none());
+            assert!(of(&vec![vec![]; 100]).is_none());
+        }
     }
 }
