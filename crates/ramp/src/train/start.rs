@@ -56,8 +56,9 @@ pub fn start_chain(
     let found = model.find_dynamics(data, samples)?;
     let estimated = model
         .state_dims()
-        .and_then(|dims| Some((dims, found.components()?)));
-    let Some((dims, components)) = estimated else {
+        .and_then(|dims| Some((dims, found.components()?, found.geodesics(dims))))
+        .filter(|(.., geodesics)| !geodesics.is_empty());
+    let Some((dims, components, geodesics)) = estimated else {
         model.init_from(&found, DynamicsInit::twist());
         return Ok(vec![]);
     };
@@ -66,22 +67,24 @@ pub fn start_chain(
     let all: Vec<u32> = (0..chosen.len() as u32).collect();
     let shown = model.shown(&few, &all, components)?;
     let scores = model.principal_scores(&few, &all, components)?;
-    let geodesics = found.geodesics(dims);
-    let mut tried: Vec<(TriedStart, StateEstimate, &Geodesic)> = vec![];
-    for geodesic in &geodesics {
+    let estimates = geodesics.iter().flat_map(|geodesic| {
         let coordinates: Vec<Vec<f64>> = scores.par_iter().map(|row| geodesic.at(row)).collect();
-        for estimate in state_estimates(&shown, &coordinates, dims, &mut found.rng()) {
-            if let Some(told) = shown.told_around(&estimate.points) {
-                let (rings, places) = (estimate.layout.rings, estimate.layout.places);
-                let start = TriedStart {
-                    rings,
-                    places,
-                    told,
-                };
-                tried.push((start, estimate, geodesic));
-            }
-        }
-    }
+        let estimates = state_estimates(&shown, &coordinates, dims, &mut found.rng());
+        estimates.into_iter().map(move |own| (own, geodesic))
+    });
+    let estimates: Vec<(StateEstimate, &Geodesic)> = estimates.collect();
+    let judged = |(estimate, geodesic): (StateEstimate, _)| {
+        let told = shown.told_around(&estimate.points)?;
+        let (rings, places) = (estimate.layout.rings, estimate.layout.places);
+        let start = TriedStart {
+            rings,
+            places,
+            told,
+        };
+        Some((start, estimate, geodesic))
+    };
+    let mut tried: Vec<(TriedStart, StateEstimate, &Geodesic)> =
+        estimates.into_par_iter().filter_map(judged).collect();
     tried.sort_by(|(a, ..), (b, ..)| b.told.total_cmp(&a.told));
     // Of each layout the better of its metrics.
     let mut known = vec![];

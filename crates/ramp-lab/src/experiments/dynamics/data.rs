@@ -35,11 +35,11 @@ pub enum System {
     TwoPendulums,
     /// A pendulum that can turn over beside a dot on a spring, made up to tune on: a circle beside a line.
     PendulumAndSpring,
-    /// Two rods, one at the other's end, each on a spring of its own, made up to tune on: drawn as the double pendulum is, with laws that have nothing in common with its.
+    /// Two rods, one at the other's end, each on a spring of its own, made up to tune on: drawn as the double pendulum is, and moved by other laws.
     Arm,
 }
 
-/// All of them.
+/// Those that are reported on.
 pub const SYSTEMS: [System; 7] = [
     System::Pendulum,
     System::DoubleWell,

@@ -6,14 +6,14 @@
 //! coordinates off any row.
 //!
 //! How far apart two observations look is an accident of how they are shown: of an arm of two rods whose tip is bright and whose elbow is not,
-//! pictures with the elbow on either side are nearly alike, and a plane has them one upon the other. Counted in steps that sequences take, it is not. In this
-//! way some more coordinates are found first, smooth and with little noise, then those that are asked for from them. What is a circle to the eye may be an
-//! oval in steps, so neither is always better.
+//! pictures with the elbow on either side are nearly alike, and a plane has them one upon the other. Distances in steps that sequences take have this fault hardly at
+//! all. They are used twice: first for at least eight coordinates, which are smooth and have little noise, then on these for the ones that are asked for. What is a
+//! circle to the eye may be an oval in steps, so neither metric is always better.
 
 use super::isomap::{NEIGHBOURS, isomap};
 use super::linalg::{cholesky, solve};
 use super::rates::rates;
-use super::slow::dot;
+use super::slow::{dot, squared};
 use super::step_distance::step_distances;
 use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
@@ -29,14 +29,15 @@ const WIDTH: f64 = 2.0;
 const RANK: usize = 2 * NEIGHBOURS;
 const PENALTY: f64 = 1e-2;
 
-/// Coordinates in steps that are found before those that are asked for, at least.
-const UNFOLDED: usize = 8;
-/// Of those that are asked for as many more, each with at least such a share of the variance of the first: harmonics of circles are among them.
-const HARMONICS: usize = 6;
-const SHORTEST: f64 = 0.01;
-/// A coordinate of which those before it tell this share is a function of them. Harmonics of circles have 0.94 and more, the fourth coordinate of two circles, whose sign the
-/// other three leave open, at most 0.84.
-const TOLD: f64 = 0.9;
+/// Coordinates of the first of two layers in steps, at least.
+const FIRST_LAYER: usize = 8;
+/// That many candidates beyond the coordinates that are asked for, as harmonics of circles among them are dropped; and the share of the variance of the first that each has at
+/// least: a short line beside a circle has less than its second harmonic.
+const CANDIDATES: usize = 6;
+const LEAST_CANDIDATE: f64 = 0.01;
+/// A coordinate that those before it explain as well as this is a function of them. Harmonics of circles have an R² of 0.94 and more, the fourth coordinate of two circles, whose
+/// sign the other three leave open, at most 0.84.
+const REDUNDANT: f64 = 0.9;
 
 /// How far apart two rows are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ pub(crate) struct Geodesic {
 }
 
 impl Geodesic {
-    /// Up to `dims` coordinates of some rows, whose sequences and steps are given; `None` where there are too few of them, or all are the same.
+    /// Up to `dims` coordinates of some rows, whose sequences and steps are given; `None` where there are too few of them, all are the same or, in steps, too little moves.
     pub fn of(
         rows: &[Vec<f64>],
         places: &[(usize, usize)],
@@ -75,7 +76,7 @@ impl Geodesic {
                 let landmarks = of_chosen(rows);
                 let apart = distances(&landmarks);
                 let coordinates = isomap(landmarks.len(), &apart, dims, LEAST, rng);
-                vec![Readout::of(landmarks, &apart, coordinates)?]
+                vec![Readout::of(landmarks, coordinates)?]
             }
             Metric::InSteps => {
                 let mut layer = |rows: &[Vec<f64>], dims, least| {
@@ -84,14 +85,12 @@ impl Geodesic {
                     let coordinates = isomap(landmarks.len(), &steps, dims, least, rng);
                     Some((landmarks, coordinates))
                 };
-                let (landmarks, coordinates) = layer(rows, dims.max(UNFOLDED), 0.0)?;
-                let apart = distances(&landmarks);
-                let unfolded = Readout::of(landmarks, &apart, coordinates)?;
+                let (landmarks, coordinates) = layer(rows, dims.max(FIRST_LAYER), 0.0)?;
+                let unfolded = Readout::of(landmarks, coordinates)?;
                 let rows: Vec<Vec<f64>> = rows.par_iter().map(|row| unfolded.at(row)).collect();
-                let (landmarks, coordinates) = layer(&rows, dims + HARMONICS, SHORTEST)?;
+                let (landmarks, coordinates) = layer(&rows, dims + CANDIDATES, LEAST_CANDIDATE)?;
                 let coordinates = independent(coordinates, dims);
-                let apart = distances(&landmarks);
-                vec![unfolded, Readout::of(landmarks, &apart, coordinates)?]
+                vec![unfolded, Readout::of(landmarks, coordinates)?]
             }
         };
         Some(Geodesic { layers })
@@ -117,20 +116,19 @@ fn independent(coordinates: Vec<Vec<f64>>, dims: usize) -> Vec<Vec<f64>> {
         if kept.len() == dims {
             break;
         }
-        if told_by(&kept, &coordinate).is_none_or(|told| told < TOLD) {
+        if r2_from(&kept, &coordinate).is_none_or(|r2| r2 < REDUNDANT) {
             kept.push(coordinate);
         }
     }
     kept
 }
 
-/// The share of variance of a coordinate that others tell, on every other landmark; `None` where they are none or all the same.
-fn told_by(others: &[Vec<f64>], coordinate: &[f64]) -> Option<f64> {
+/// R² of a kernel regression of a coordinate on others, judged on every other landmark; `None` where there are no others, or all are the same.
+fn r2_from(others: &[Vec<f64>], coordinate: &[f64]) -> Option<f64> {
     let at = |i: usize| -> Vec<f64> { others.iter().map(|c| c[i]).collect() };
     let learned: Vec<Vec<f64>> = (0..coordinate.len()).step_by(2).map(at).collect();
     let targets = coordinate.iter().copied().step_by(2).collect();
-    let apart = distances(&learned);
-    let told = Readout::of(learned, &apart, vec![targets])?;
+    let told = Readout::of(learned, vec![targets])?;
     let judged: Vec<usize> = (1..coordinate.len()).step_by(2).collect();
     let mean = judged.iter().map(|&i| coordinate[i]).sum::<f64>() / judged.len() as f64;
     let (missed, all) = judged.iter().fold((0.0, 0.0), |(missed, all), &i| {
@@ -152,9 +150,10 @@ struct Readout {
 }
 
 impl Readout {
-    /// From landmarks, their distances and the coordinates that they have; `None` where there are none, or all landmarks are the same.
-    fn of(landmarks: Vec<Vec<f64>>, apart: &[f64], coordinates: Vec<Vec<f64>>) -> Option<Self> {
+    /// From landmarks and the coordinates that they have; `None` where there are none, or all landmarks are the same.
+    fn of(landmarks: Vec<Vec<f64>>, coordinates: Vec<Vec<f64>>) -> Option<Self> {
         let n = landmarks.len();
+        let apart = distances(&landmarks);
         // How far the neighbour of a rank is, usually.
         let mut usual: Vec<f64> = (0..n)
             .map(|i| {
@@ -205,14 +204,11 @@ fn distances(points: &[Vec<f64>]) -> Vec<f64> {
         .collect()
 }
 
-pub(super) fn squared(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use rand::{RngExt, SeedableRng};
+    use std::f64::consts::TAU;
 
     /// How much of one list of numbers a line through another explains.
     fn explained(x: &[f64], y: &[f64]) -> f64 {
@@ -249,6 +245,36 @@ mod tests {
         [near[0] / random[0], near[1] / random[1]]
     }
 
+    /// Harmonics of a circle come before a short line beside it, and are left out; another circle is not.
+    #[test]
+    fn what_others_tell_is_left_out() {
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let columns: Vec<Vec<f64>> = {
+            let rows = (0..600).map(|_| {
+                let mut uniform = |low: f64, high: f64| rng.random_range(low..high);
+                let [a, b] = [uniform(0.0, TAU), uniform(0.0, TAU)];
+                let line = uniform(-2.0, 2.0);
+                [
+                    9.0 * a.cos(),
+                    9.0 * a.sin(),
+                    3.0 * (3.0 * a).cos(),
+                    3.0 * (3.0 * a).sin(),
+                    line,
+                    b.cos(),
+                    b.sin(),
+                ]
+            });
+            let rows: Vec<[f64; 7]> = rows.collect();
+            (0..7)
+                .map(|k| rows.iter().map(|r| r[k]).collect())
+                .collect()
+        };
+        let kept = independent(columns.clone(), 5);
+        let expected: Vec<Vec<f64>> = [0, 1, 4, 5, 6].map(|k| columns[k].clone()).to_vec();
+        assert!(kept == expected);
+        assert!(independent(columns, 3) == expected[..3]);
+    }
+
     /// An arm of two rods of which hardly more than the tip is seen: where the elbow is on the other side it looks nearly the same.
     #[test]
     fn what_is_hardly_seen_counts_by_how_far_it_goes_in_a_step() {
@@ -257,7 +283,7 @@ mod tests {
         for sequence in 0..60 {
             let mut uniform = |low: f64, high: f64| rng.random_range(low..high);
             let size = [uniform(0.1, 1.2), uniform(0.1, 2.0)];
-            let phase = [uniform(0.0, 6.3), uniform(0.0, 6.3)];
+            let phase = [uniform(0.0, TAU), uniform(0.0, TAU)];
             for step in 0..25 {
                 let angle = [0.09, 0.15].map(|pace| pace * f64::from(step));
                 let at = [0, 1].map(|k| size[k] * (angle[k] + phase[k]).sin());
@@ -305,7 +331,7 @@ mod tests {
     #[test]
     fn a_circle_has_two_coordinates() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let turn = |i: usize| std::f64::consts::TAU * i as f64 / 300.0;
+        let turn = |i: usize| TAU * i as f64 / 300.0;
         let rows: Vec<Vec<f64>> = (0..300)
             .map(|i| vec![turn(i).cos(), turn(i).sin()])
             .collect();

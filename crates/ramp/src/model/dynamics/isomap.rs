@@ -14,7 +14,7 @@ pub const NEIGHBOURS: usize = 10;
 const BEYOND: usize = 4;
 const ROUNDS: usize = 40;
 
-/// Up to `dims` coordinates of `n` points so far apart, each of at least a share of the variance of the first.
+/// Up to `dims` coordinates of `n` points, two at least, that are so far apart, each of at least a share of the variance of the first.
 pub fn isomap(
     n: usize,
     apart: &[f64],
@@ -99,7 +99,7 @@ impl Ord for Far {
     }
 }
 
-/// The lengths of the shortest ways from one landmark to all (Dijkstra).
+/// The lengths of the shortest ways from one point to all (Dijkstra).
 fn shortest(graph: &Graph, from: usize) -> Vec<f64> {
     let mut lengths = vec![f64::INFINITY; graph.len()];
     lengths[from] = 0.0;

@@ -4,7 +4,7 @@ use super::linalg::inverse;
 use std::collections::HashMap;
 
 /// The change per step at each of some steps, whose sequences and places in them are given: the slope of a parabola through `reach` steps on either side, or as many on one side where a
-/// sequence ends; none where it is too short.
+/// sequence ends; none where no whole window holds the step.
 pub fn rates(
     places: &[(usize, usize)],
     coordinates: &[Vec<f64>],

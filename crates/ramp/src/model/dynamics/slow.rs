@@ -98,6 +98,11 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
+/// The squared distance of two points.
+pub fn squared(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
+}
+
 /// A row's place along a direction.
 pub fn along(row: &[f32], mean: &[f64], direction: &[f64]) -> f64 {
     let parts = row.iter().zip(mean).zip(direction);
