@@ -299,6 +299,8 @@ fn unknown_settings_and_wrong_types_are_named_at_every_level() {
             "learning_rate must be a positive number",
         ),
         ("@[train]\nholdout = 0.1", "belongs into [data]"),
+        ("@[train]\nsplit_seed = 1", "belongs into [data]"),
+        ("@[data]\nsplit_seed = -1", "split_seed"),
         ("@[train]\nbatch = 0", "batch must be at least 1"),
         (
             "@[train]\nbatch = 1000000",

@@ -84,7 +84,30 @@ fn fits_are_compared_on_rows_that_none_has_seen() {
         "{said}"
     );
 
-    // Other seeds hold out other rows; other rows and columns cannot be compared.
+    // Another seed begins elsewhere, on the same rows where they are dealt out alike.
+    scene.write(
+        "again.toml",
+        model(RIGHT, "seed = 1\n").replace("[tree]", "split_seed = 0\n[tree]"),
+    );
+    scene.does(&["fit", "again.toml", "--out", "again", "--iterations", "2"]);
+    let (said, _) = scene.does(&["compare", "right", "again"]);
+    assert!(
+        said.contains("on the 400 rows that none of them learned from"),
+        "{said}"
+    );
+    // What a run keeps of its settings deals them out so too.
+    scene.does(&[
+        "fit",
+        "again/model.toml",
+        "--data",
+        "answers.csv",
+        "--out",
+        "kept",
+    ]);
+    let (said, _) = scene.does(&["compare", "again", "kept"]);
+    assert!(said.contains("on the 400 rows"), "{said}");
+
+    // Other seeds hold out other rows otherwise; other rows and columns cannot be compared.
     scene.write(
         "few.toml",
         model(RIGHT, "seed = 1\n").replace("0.25", "0.02"),

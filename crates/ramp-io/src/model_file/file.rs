@@ -66,6 +66,8 @@ pub struct DataSettings {
     pub validation: f64,
     /// Into how many parts those of a small sample are divided, each of which judges a fit to the others; chosen by their number without it.
     pub folds: Option<usize>,
+    /// The seed by which samples are dealt out; that of training without it.
+    pub split_seed: Option<u64>,
 }
 
 impl Default for DataSettings {
@@ -75,6 +77,7 @@ impl Default for DataSettings {
             holdout: 0.1,
             validation: 0.1,
             folds: None,
+            split_seed: None,
         }
     }
 }
@@ -386,7 +389,7 @@ impl ModelFile {
             name: "train",
             table: &self.train,
         };
-        for key in ["holdout", "validation"] {
+        for key in ["holdout", "validation", "split_seed"] {
             if self.train.contains_key(key) {
                 return Err(ModelFileError::WrongSection {
                     key,
@@ -406,6 +409,7 @@ impl ModelFile {
         let defaults = TrainSpec {
             holdout: self.data.holdout,
             validation: self.data.validation,
+            split_seed: self.data.split_seed,
             evaluate_every: 20,
             patience: defaults.patience.filter(|_| waits),
             ..defaults
@@ -449,6 +453,9 @@ impl ModelFile {
         if let Some(folds) = self.data.folds {
             data.insert("folds".into(), (folds as i64).into());
         }
+        if let Some(seed) = self.data.split_seed {
+            data.insert("split_seed".into(), (seed as i64).into());
+        }
 
         let (key, tree) = match &self.tree {
             TreeSettings::Newick(text) => ("newick", Value::from(text.clone())),
@@ -489,6 +496,7 @@ impl ModelFile {
             training.remove("holdout");
             training.remove("validation");
             training.remove("holdout_last");
+            training.remove("split_seed");
         }
         let mut all = Table::from_iter([
             ("version".to_string(), VERSION.into()),

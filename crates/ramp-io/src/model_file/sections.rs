@@ -30,7 +30,7 @@ pub fn known_settings() -> [(&'static str, &'static [&'static str]); 6] {
     ]
 }
 
-const DATA: [&str; 4] = ["file", "folds", "holdout", "validation"];
+const DATA: [&str; 5] = ["file", "folds", "holdout", "split_seed", "validation"];
 const WAYS: [&str; 4] = ["newick", "edges", "factors", "chain"];
 const OBSERVATION: [&str; 6] = ["kind", "columns", "scale", "levels", "monotone", "network"];
 const NETWORKS: [&str; 6] = [
@@ -70,6 +70,7 @@ pub(super) fn data(section: &Section<'_>) -> Result<DataSettings> {
         holdout: section.get("holdout")?.unwrap_or(usual.holdout),
         validation: section.get("validation")?.unwrap_or(usual.validation),
         folds: section.get("folds")?,
+        split_seed: section.get("split_seed")?,
     };
     if let Some(folds @ (1 | 51..)) = settings.folds {
         return Err(ModelFileError::OutOfRange {

@@ -79,7 +79,7 @@ impl Project {
             return Ok(());
         }
         let mut rows = [&self.training[..], &self.validation].concat();
-        let mut rng = ChaCha8Rng::seed_from_u64(self.train.seed);
+        let mut rng = ChaCha8Rng::seed_from_u64(self.train.dealt_by());
         rng.set_stream(STREAM);
         rows.shuffle(&mut rng);
         // Once, before any rank may be stopped alone: what follows each of them does by itself, and alike.

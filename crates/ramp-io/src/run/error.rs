@@ -106,7 +106,7 @@ pub enum RunError {
     NoChangesOfChains,
     /// No row is unseen by all runs.
     #[error(
-        "{}: fit them with the same `holdout` in [data], above 0, and the same `seed` in [train]",
+        "{}: fit them with the same `holdout` in [data], above 0, and the same `seed` in [train] or `split_seed` in [data]",
         if *shared == 0 { "no row is unseen by all of these runs".to_owned() } else { format!("only {shared} rows are unseen by all of these runs, too few to judge by") }
     )]
     NoSharedRows {

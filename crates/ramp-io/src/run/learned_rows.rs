@@ -52,7 +52,7 @@ impl LearnedRows {
             rows: project.rows(),
             holdout: project.train.holdout,
             validation: project.train.validation,
-            seed: project.train.seed,
+            seed: project.train.dealt_by(),
         })
     }
 

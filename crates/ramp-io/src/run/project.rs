@@ -353,6 +353,7 @@ fn of_images(file: &ModelFile, samples: usize, divided: TrainSpec) -> Result<Tra
         holdout: divided.holdout,
         validation: divided.validation,
         holdout_last: divided.holdout_last,
+        split_seed: divided.split_seed,
         ..file.train_spec_for(samples, true)?
     })
 }

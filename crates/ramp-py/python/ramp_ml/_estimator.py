@@ -50,6 +50,9 @@ class Ramp(Inference, Pictures):
     folds : int, optional
         Into how many parts a small table is divided, each of which judges a fit to the others; 0 for none. By default 5 for at most
         1,000 rows.
+    split_seed : int, optional
+        What decides which samples are held out and which choose the weights; ``random_state`` by default. Give it to compare
+        several starts on the same samples.
     family : str, default "gaussian"
         The family of latents that are not named in ``latents``, such as ``"gaussian(2)"``, ``"categorical(3)"``, ``"beta"``, or a product
         such as ``"von_mises x gaussian"``.
@@ -144,6 +147,7 @@ class Ramp(Inference, Pictures):
         holdout: float | None = None,
         validation: float | None = None,
         folds: int | None = None,
+        split_seed: int | None = None,
         family: str | None = None,
         dim: int | None = None,
         levels: int | None = None,
@@ -180,6 +184,7 @@ class Ramp(Inference, Pictures):
         self.holdout = holdout
         self.validation = validation
         self.folds = folds
+        self.split_seed = split_seed
         self.family = family
         self.dim = dim
         self.levels = levels

@@ -11,7 +11,7 @@ from ._chain import Chain
 
 # Which section of the model file a parameter belongs to.
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "data": ("holdout", "validation", "folds"),
+    "data": ("holdout", "validation", "folds", "split_seed"),
     "latents": ("family", "dim", "levels"),
     "networks": ("message", "observation", "inputs", "tying", "init", "monotone"),
     "train": (

@@ -114,6 +114,7 @@ def test_settings_reach_the_library(answers):
         TREE,
         holdout=0.2,
         validation=0.15,
+        split_seed=7,
         family="gaussian(2)",
         latents={"anger": "categorical(3)"},
         observations={"q4": {"kind": "number", "scale": "standard"}},
@@ -131,7 +132,7 @@ def test_settings_reach_the_library(answers):
         warnings.simplefilter("ignore")
         model.fit(answers)
     settings = json.loads(model._run.settings())
-    assert settings["data"] == {"holdout": 0.2, "validation": 0.15}
+    assert settings["data"] == {"holdout": 0.2, "validation": 0.15, "split_seed": 7}
     train = settings["train"]
     assert (train["iterations"], train["batch"], train["learning_rate"], train["seed"]) == (7, 50, 0.5, 5)
     assert train["clip"] == 3 and train["patience"] == 2

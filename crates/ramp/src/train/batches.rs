@@ -56,7 +56,7 @@ pub(super) fn split(spec: &TrainSpec, rows: usize) -> Result<Split, TrainError> 
     }
     let mut training: Vec<u32> = (0..rows as u32).collect();
     if !spec.holdout_last {
-        training.shuffle(&mut rng(spec.seed, HOLDOUT_STREAM));
+        training.shuffle(&mut rng(spec.dealt_by(), HOLDOUT_STREAM));
     }
     let mut held_out = training.split_off(rows - held_out);
     let mut validation = training.split_off(training.len() - validation);
@@ -210,6 +210,24 @@ mod tests {
         let mut order = train.to_vec();
         order.shuffle(&mut rng(spec.seed, (iteration / per_epoch) as u64));
         order[iteration % per_epoch * size..][..size].to_vec()
+    }
+
+    #[test]
+    fn samples_are_dealt_out_by_a_seed_of_their_own_where_there_is_one() {
+        let dealt = |seed, split_seed| {
+            let (holdout, validation) = (0.2, 0.1);
+            let spec = TrainSpec {
+                holdout,
+                validation,
+                seed,
+                split_seed,
+                ..TrainSpec::default()
+            };
+            split(&spec, 50).unwrap()
+        };
+        assert_eq!(dealt(1, Some(7)), dealt(2, Some(7)));
+        assert_eq!(dealt(7, None), dealt(1, Some(7)));
+        assert_ne!(dealt(1, None), dealt(2, None));
     }
 
     #[test]

@@ -50,8 +50,10 @@ pub struct TrainSpec {
     pub evaluate_every: usize,
     /// Evaluations without improvement after which training stops; never by default. Needs validation samples.
     pub patience: Option<usize>,
-    /// The seed of batches, mixtures and the held-out samples.
+    /// The seed of batches, mixtures and, without another for these, of the samples held out.
     pub seed: u64,
+    /// The seed by which samples are held out, in place of `seed`: of several starts on the same samples.
+    pub split_seed: Option<u64>,
 }
 
 impl Default for TrainSpec {
@@ -77,6 +79,7 @@ impl Default for TrainSpec {
             evaluate_every: 10,
             patience: None,
             seed: 0,
+            split_seed: None,
         }
     }
 }
@@ -190,6 +193,11 @@ impl TrainSpec {
     /// Which of so many samples are learned from, which choose the weights and which are held out.
     pub fn split(&self, rows: usize) -> Result<Split, TrainError> {
         super::batches::split(self, rows)
+    }
+
+    /// What samples are dealt out by.
+    pub fn dealt_by(&self) -> u64 {
+        self.split_seed.unwrap_or(self.seed)
     }
 
     /// The chance of masking in a step, counted from zero, and the mean length of a span if they are not masked one by one.
