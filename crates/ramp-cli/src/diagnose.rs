@@ -26,6 +26,9 @@ pub struct Diagnose {
     /// Steps of each small fit
     #[arg(long, default_value_t = Effort::default().iterations as u32, value_parser = clap::value_parser!(u32).range(1..))]
     iterations: u32,
+    /// How many steps from the latents of a change others are fitted again with it; 0 is quicker, and blind to what their neighbours would make of it
+    #[arg(long, value_name = "STEPS", default_value_t = Effort::default().around as u32)]
+    around: u32,
 }
 
 impl Diagnose {
@@ -43,6 +46,7 @@ impl Diagnose {
             printing::check_writable(folder.unwrap_or(std::path::Path::new(".")))?;
         }
         let effort = Effort {
+            around: self.around as usize,
             iterations: self.iterations as usize,
             ..Effort::default()
         };

@@ -167,7 +167,7 @@ fn model_file(
              [train]\n\
              # iterations = 2000\n\
              # batch = 1000\n\
-             # learning_rate = 0.03\n\
+             # learning_rate = 0.01\n\
              seed = 0\n";
     Ok(text)
 }

@@ -134,8 +134,7 @@ pub(crate) fn gains(
     changes: Vec<Change>,
     progress: &(dyn Fn(usize, usize) -> bool + Sync),
 ) -> Result<Option<Vec<TriedChange>>> {
-    let region =
-        |change: &Change| -> BTreeSet<VariableId> { change.region(tree).into_iter().collect() };
+    let region = |change: &Change| around.region(change);
     let regions: BTreeSet<BTreeSet<VariableId>> = changes.iter().map(region).collect();
     let regions: Vec<BTreeSet<VariableId>> = regions.into_iter().collect();
     let (done, all) = (AtomicUsize::new(0), regions.len() + changes.len());

@@ -140,12 +140,13 @@ pub fn compare(
 
 /// Which change of a run's tree would explain more; and the run with the changes in its report, where that is of this process alone.
 #[pyfunction]
-#[pyo3(signature = (run, data, iterations, progress=None))]
+#[pyo3(signature = (run, data, iterations, around, progress=None))]
 pub fn diagnose(
     py: Python<'_>,
     run: Py<Run>,
     data: Option<&Bound<'_, PyAny>>,
     iterations: Option<usize>,
+    around: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Run)> {
     let data = data.map(Data::of).transpose()?;
@@ -155,6 +156,7 @@ pub fn diagnose(
         let project = reopened(run, Path::new("this model"), origin.as_ref())?;
         let usual = Effort::default();
         let effort = Effort {
+            around: around.unwrap_or(usual.around),
             iterations: iterations.unwrap_or(usual.iterations),
             ..usual
         };

@@ -114,7 +114,11 @@ impl Default for GrowSettings {
             bootstraps: 100,
             rounds: 5,
             iterations: 400,
-            effort: Effort::default(),
+            // What is made is fitted whole in the next round; regions without neighbours cost two thirds.
+            effort: Effort {
+                around: 0,
+                ..Effort::default()
+            },
             seed: 0,
         }
     }

@@ -402,6 +402,9 @@ impl ModelFile {
         let defaults = match self.chain() {
             Some(_) => chain_defaults(section.get("iterations")?, samples),
             None if images => image_defaults(section.get("iterations")?, samples),
+            None if self.init() == Initialisation::Factors => {
+                factor_defaults(section.get("iterations")?, samples)
+            }
             None => tree_defaults(section.get("iterations")?, samples),
         };
         // Nobody waits for what nobody measures.
@@ -565,6 +568,15 @@ fn tree_defaults(iterations: Option<usize>, samples: usize) -> TrainSpec {
         learning_rate: 3e-2,
         decay: Decay::Cosine { to: 0.0 },
         ..TrainSpec::default()
+    }
+}
+
+/// How trees that begin as linear factor models are trained unless the file says otherwise. At the rate of other trees training first destroys what the start knows, and where it ends
+/// depends on the seed: on bfi, college and made-up tables of curved items a third of that rate explains 0.02 to 0.07 nats a row more, alike for every seed.
+fn factor_defaults(iterations: Option<usize>, samples: usize) -> TrainSpec {
+    TrainSpec {
+        learning_rate: 1e-2,
+        ..tree_defaults(iterations, samples)
     }
 }
 

@@ -71,7 +71,7 @@ class Ramp(Inference, Pictures):
     tying : {"separate", "role", ...}, optional
         Which messages share a network.
     init : str, optional
-        How networks begin; by dynamics on chains and shared on other trees by default.
+        How networks begin; by default ``"factors"`` on trees of Gaussian latents without images, ``"dynamics"`` on chains, else ``"shared"``.
     monotone : bool, optional
         Whether what an ordered observation says of its latent's mean must rise, or fall, all along.
     iterations : int, optional

@@ -250,7 +250,7 @@ class Inference(Fitted):
         _warn_unseen(unseen)
         return _table.like(table, source)
 
-    def diagnose(self, X: Any = None, *, iterations: int | None = None) -> Diagnosis:
+    def diagnose(self, X: Any = None, *, iterations: int | None = None, around: int | None = None) -> Diagnosis:
         """Which change of the tree would explain more of the held-out rows, in nats with standard errors: what ``ramp diagnose`` prints, and what modification
         indices are to structural equations. Only the latents around a change are fitted again. The report lists the changes.
 
@@ -260,6 +260,8 @@ class Inference(Fitted):
             The data that the model was fitted to; it is remembered as long as it is in memory.
         iterations : int, optional
             Steps of each small fit.
+        around : int, optional
+            How many steps from the latents of a change others are fitted again with it, 1 by default; 0 is quicker, and blind to what their neighbours would make of it.
 
         Returns
         -------
@@ -281,7 +283,7 @@ class Inference(Fitted):
         payload = None if X is None else self._ready(X)[1].payload
         bar = progress_bar(getattr(self, "verbose", None))
         try:
-            text, self._run = _lib.diagnose(self._measured(), payload, iterations, bar)
+            text, self._run = _lib.diagnose(self._measured(), payload, iterations, around, bar)
         finally:
             if bar is not None:
                 bar.close()

@@ -3,7 +3,7 @@
 use super::plan::Source;
 use super::{Model, ModelError};
 use crate::family::{AnyFamily, DiagonalGaussian, Gaussian};
-use crate::network::Layout;
+use crate::network::{Layout, Network};
 use std::ops::Range;
 
 /// What of a network must change its sign.
@@ -34,9 +34,22 @@ impl Model {
     /// Flips the sign of all inputs of an observation's own network, before training: an observation that runs against the
     /// others of its latent then begins in agreement with them.
     pub fn flip_input_sign(&mut self, network: &str) -> Result<(), ModelError> {
+        self.negate(network, |network| network.negating_inputs())
+    }
+
+    /// Flips the sign of the first output of a network: its messages to a one-dimensional Gaussian latent then say the opposite. For messages that come to
+    /// a latent which runs the other way.
+    pub fn flip_output_sign(&mut self, network: &str) -> Result<(), ModelError> {
+        self.negate(network, |network| network.negating_output(0))
+    }
+
+    fn negate(
+        &mut self,
+        network: &str,
+        places: impl Fn(&dyn Network) -> Option<Vec<usize>>,
+    ) -> Result<(), ModelError> {
         let slot = &self.networks[self.network_index(network)?];
-        let places = slot.network.negating_inputs();
-        let places = places.ok_or_else(|| ModelError::NoLayout {
+        let places = places(&*slot.network).ok_or_else(|| ModelError::NoLayout {
             network: slot.key.clone(),
         })?;
         for place in places {

@@ -158,6 +158,18 @@ fn convolutions_are_flipped_too() {
 }
 
 #[test]
+fn flipping_what_all_neighbours_say_is_flipping_the_latent() {
+    let tree = FactorTree::from_newick("(x1,x2,x3)z;").unwrap();
+    let data = noise(&tree, 40, |_| 1);
+    let model = Model::builder(tree).seed(3).build(&data).unwrap();
+    check_flip(model, &data, &|_| true, |model| {
+        ["x1>z", "x2>z", "x3>z"]
+            .iter()
+            .try_for_each(|network| model.flip_output_sign(network))
+    });
+}
+
+#[test]
 fn flipping_a_networks_inputs_is_flipping_the_data() {
     let tree = FactorTree::from_newick("(x1,x2,x3)z;").unwrap();
     let wide = NetworkSpec::default();
