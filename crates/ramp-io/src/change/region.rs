@@ -8,12 +8,19 @@ use ramp::infer::SupportSet;
 use ramp::model::{Model, ModelError};
 use ramp::train::{Control, Decay, Event, TrainError, TrainSpec, Trainer};
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+/// Rows that a factor model is fitted to from which training goes on, at most.
+const FACTOR_ROWS: usize = 1000;
 
 /// How much work a fit of a region is.
 #[derive(Clone, Debug)]
 pub struct Effort {
     /// How many steps from the latents of a change others are fitted again with them: where a change gives a latent another meaning, its neighbours have to follow.
     pub around: usize,
+    /// Whether each fit begins a second time, as the linear factor model of its region, and validation rows choose: from the weights that were there training does not find its way where a change
+    /// gives latents other meanings.
+    pub anew: bool,
     /// Steps of each fit.
     pub iterations: usize,
     /// Rows that are learned from, at most.
@@ -32,7 +39,8 @@ impl Default for Effort {
     fn default() -> Self {
         Effort {
             around: 1,
-            iterations: 150,
+            anew: true,
+            iterations: 100,
             learned: 4000,
             batch: 500,
             mixture: 200,
@@ -169,24 +177,60 @@ impl<'a> Surroundings<'a> {
     ) -> Result<Option<Vec<f64>>> {
         let (data, mut model) = self.part(tree, latents)?;
         let learned: Vec<u32> = (0..self.learned as u32).collect();
-        let fitted = self.linear && model.init_factors(&data, &learned)?;
-        if !fitted && !self.train(&mut model, &data, stopped)? {
+        let mut factors = model.clone();
+        // Where it is but a start, few rows do.
+        let most = match self.linear {
+            true => self.learned,
+            false => FACTOR_ROWS,
+        };
+        let has_factors = (self.linear || self.effort.anew)
+            && factors.init_factors(&data, &crate::total::some(&learned, most))?;
+        if self.linear && has_factors {
+            return self.nats(&factors, &data, self.judging()).map(Some);
+        }
+        if !self.train(&mut model, &data, stopped)? {
             return Ok(None);
         }
-        let support = crate::total::some(&learned, self.effort.support);
-        let support = SupportSet::new(&model, &data.select(&support), self.learned)?;
+        if has_factors && self.chosen > 0 {
+            if !self.train(&mut factors, &data, stopped)? {
+                return Ok(None);
+            }
+            let worth = |model: &Model| -> Result<f64> {
+                Ok(self.nats(model, &data, self.choosing())?.iter().sum())
+            };
+            if worth(&factors)? > worth(&model)? {
+                model = factors;
+            }
+        }
+        self.nats(&model, &data, self.judging()).map(Some)
+    }
+
+    /// The rows that choose weights.
+    fn choosing(&self) -> Range<u32> {
+        self.learned as u32..(self.learned + self.chosen) as u32
+    }
+
+    /// The rows that judge.
+    fn judging(&self) -> Range<u32> {
         let known = (self.learned + self.chosen) as u32;
-        let judged: Vec<u32> = (known..known + self.judged as u32).collect();
-        let totals = model.totals(&support, &data.select(&judged), model.tree().latents())?;
-        // What is left of the root's choice is noise of the fit: the mean over roots has less of it.
-        let mut mean = vec![0.0; self.judged];
+        known..known + self.judged as u32
+    }
+
+    /// What a region explains of some rows, the mean over its roots: what is left of the root's choice is noise of the fit.
+    fn nats(&self, model: &Model, data: &Dataset, rows: Range<u32>) -> Result<Vec<f64>> {
+        let learned: Vec<u32> = (0..self.learned as u32).collect();
+        let support = crate::total::some(&learned, self.effort.support);
+        let support = SupportSet::new(model, &data.select(&support), self.learned)?;
+        let mut mean = vec![0.0; rows.len()];
+        let rows: Vec<u32> = rows.collect();
+        let totals = model.totals(&support, &data.select(&rows), model.tree().latents())?;
         for total in &totals {
             let part = 1.0 / totals.len() as f64;
             mean.iter_mut()
                 .zip(total.samples())
                 .for_each(|(m, t)| *m += part * t);
         }
-        Ok(Some(mean))
+        Ok(mean)
     }
 
     /// The latents of a region in `tree` with everything around them as it is, and the model of them with the weights that they have.

@@ -114,9 +114,12 @@ impl Default for GrowSettings {
             bootstraps: 100,
             rounds: 5,
             iterations: 400,
-            // What is made is fitted whole in the next round; regions without neighbours cost two thirds.
+            // Many more changes than in a diagnosis, and what is made is fitted whole in the next round: a quarter of the cost is enough.
             effort: Effort {
                 around: 0,
+                anew: false,
+                iterations: 150,
+                learning_rate: 0.02,
                 ..Effort::default()
             },
             seed: 0,
