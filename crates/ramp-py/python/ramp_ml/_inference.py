@@ -252,7 +252,7 @@ class Inference(Fitted):
 
     def diagnose(self, X: Any = None, *, iterations: int | None = None, around: int | None = None) -> Diagnosis:
         """Which change of the tree would explain more of the held-out rows, in nats with standard errors: what ``ramp diagnose`` prints, and what modification
-        indices are to structural equations. Only the latents around a change are fitted again. The report lists the changes.
+        indices are to structural equations. Only the latents around a change and those beside them are fitted again. The report lists the changes.
 
         Parameters
         ----------
