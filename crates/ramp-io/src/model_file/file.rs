@@ -571,8 +571,7 @@ fn tree_defaults(iterations: Option<usize>, samples: usize) -> TrainSpec {
     }
 }
 
-/// How trees that begin as linear factor models are trained unless the file says otherwise. At the rate of other trees training first destroys what the start knows, and where it ends
-/// depends on the seed: on bfi, college and made-up tables of curved items a third of that rate explains 0.02 to 0.07 nats a row more, alike for every seed.
+/// How trees that begin as linear factor models are trained unless the file says otherwise. At the rate of other trees training first destroys what the start knows, and where it ends depends on the seed: on bfi, college and made-up tables of curved items a third of that rate explains 0.02 to 0.07 nats a row more, alike for every seed.
 fn factor_defaults(iterations: Option<usize>, samples: usize) -> TrainSpec {
     TrainSpec {
         learning_rate: 1e-2,
